@@ -1,0 +1,14 @@
+//! How records leave a task and reach the next: elements, bounded channels, and splitting a batch by key group.
+//!
+//! Three to know: [`Element`] (what travels, in order), [`InputGate`] (a task's inputs with one ready list),
+//! [`ChannelSender`] (an output; in-process here, TCP implements the same trait).
+//!
+//! Must not know: what an operator is, when an input is blocked or why.
+
+mod element;
+mod gate;
+mod partition;
+
+pub use element::Element;
+pub use gate::{Arrival, ChannelClosed, ChannelSender, GateWaker, InputGate, Interrupt, LocalSender, Sent};
+pub use partition::{Partitioned, Partitioner};
