@@ -67,7 +67,11 @@ impl Interrupt {
 #[derive(Debug)]
 pub enum Arrival {
     /// `bytes` is what [`Element::bytes`] gives: it was computed once, at the sender.
-    Element { channel: usize, element: Element, bytes: usize },
+    Element {
+        channel: usize,
+        element: Element,
+        bytes: usize,
+    },
     /// Somebody called [`GateWaker::wake`]: look at the mailbox.
     Woken,
     TimedOut,

@@ -95,6 +95,8 @@ codes! {
     ParallelismInvalid = "PARALLELISM_INVALID", User;
     /// Checkpoints fail more often than tolerated.
     CheckpointsFailing = "CHECKPOINTS_FAILING", External;
+    /// A savepoint or checkpoint that somebody asked for did not complete; the job goes on.
+    SavepointFailed = "SAVEPOINT_FAILED", External;
     /// The job was cancelled.
     Cancelled = "CANCELLED", User;
     /// A test of `streamkeeper test` gives other rows than expected.

@@ -24,7 +24,10 @@ pub struct OptionSpec {
 pub enum OptionKind {
     Text,
     /// A whole number from `min` to `max`, both included.
-    Integer { min: i64, max: i64 },
+    Integer {
+        min: i64,
+        max: i64,
+    },
     Float,
     /// The grammar of [`duration::parse`].
     Duration,
@@ -60,9 +63,7 @@ impl OptionSpec {
     pub fn matches(&self, key: &str) -> bool {
         match self.key.split_once('*') {
             None => self.key == key,
-            Some((start, end)) => {
-                key.len() > start.len() + end.len() && key.starts_with(start) && key.ends_with(end)
-            }
+            Some((start, end)) => key.len() > start.len() + end.len() && key.starts_with(start) && key.ends_with(end),
         }
     }
 }

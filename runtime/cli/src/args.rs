@@ -1,0 +1,139 @@
+//! What can be asked on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Exactly-once, stateful stream processing: the same StreamJob on a laptop and on Kubernetes.
+#[derive(Debug, Parser)]
+#[command(name = "streamkeeper", version, max_term_width = 100, propagate_version = true)]
+pub struct Arguments {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Args)]
+pub struct Global {
+    /// How results are printed.
+    #[arg(long, global = true, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
+    pub output: Output,
+    /// Log to standard error: error, warn, info, debug or trace.
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn")]
+    pub log: tracing::Level,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Text,
+    /// For scripts: one JSON document, or one a line while something runs.
+    Json,
+    /// `plan` only: Graphviz.
+    Dot,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a StreamJob on this machine, exactly once.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Run),
+    /// Show the dataflow of a StreamJob: operators, keys, state, changelog or insert-only, ids.
+    #[command(after_help = PLAN_EXAMPLES)]
+    Plan(Plan),
+    /// Run the cases of a test file: straight, with a crash in the middle, and restored at another parallelism.
+    #[command(after_help = TEST_EXAMPLES)]
+    Test(Test),
+    /// Look into checkpoints and savepoints.
+    #[command(subcommand)]
+    State(State),
+}
+
+const RUN_EXAMPLES: &str = "Examples:
+  streamkeeper run examples/api-hits.yaml                    # again after Ctrl-C or a crash: goes on where it was
+  streamkeeper run examples/api-hits.yaml --parallelism 3    # the same state over other key-group ranges
+  streamkeeper run job.yaml --restore savepoints/friday      # from a savepoint, once; newer checkpoints win later
+  streamkeeper run job.yaml --discard-state                  # forget existing state, on purpose";
+const PLAN_EXAMPLES: &str = "Examples:
+  streamkeeper plan examples/api-hits.yaml
+  streamkeeper plan examples/api-hits.yaml --output dot | dot -Tsvg > plan.svg";
+const TEST_EXAMPLES: &str = "Examples:
+  streamkeeper test examples/api-hits.test.yaml
+  streamkeeper test examples/api-hits.test.yaml --case late --output json";
+const STATE_EXAMPLES: &str = "Examples:
+  streamkeeper state list examples/.streamkeeper/default/api-hits             # all snapshots of a job
+  streamkeeper state list examples/.streamkeeper/default/api-hits/chk-7
+  streamkeeper state query savepoints/friday 'SELECT * FROM api_hits LIMIT 10'";
+
+#[derive(Debug, Args)]
+pub struct Run {
+    /// File with the StreamJob; other objects in it are named and left aside.
+    pub job: PathBuf,
+    /// Run with this parallelism instead of the file's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32_768))]
+    pub parallelism: Option<u32>,
+    /// Start from this savepoint or checkpoint: a path, or a name below the job's `savepoints` folder.
+    #[arg(long, value_name = "SNAPSHOT", conflicts_with = "discard_state")]
+    pub restore: Option<String>,
+    /// Start empty although state exists. The old state stays on disk.
+    #[arg(long)]
+    pub discard_state: bool,
+    /// Let a restore drop state that the job no longer has.
+    #[arg(long)]
+    pub allow_dropped_state: bool,
+    /// Keep state here instead of `.streamkeeper` beside the file.
+    #[arg(long, value_name = "URI")]
+    pub storage: Option<String>,
+    /// rocksdb or memory, instead of the file's.
+    #[arg(long, value_name = "BACKEND")]
+    pub backend: Option<Backend>,
+    /// Memory for state, network and batches together, as in 2GiB [default: a quarter of the machine, at most 4GiB].
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Take a savepoint with this name when stopped by Ctrl-C [default: stop-<time>].
+    #[arg(long, value_name = "NAME")]
+    pub savepoint: Option<String>,
+    /// Print no progress.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    Rocksdb,
+    Memory,
+}
+
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// File with the StreamJob.
+    pub job: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Test {
+    /// File with the cases.
+    pub cases: PathBuf,
+    /// Only cases whose name contains this.
+    #[arg(long, value_name = "TEXT")]
+    pub case: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum State {
+    /// What a checkpoint or savepoint holds, or which ones a job's folder has.
+    #[command(after_help = STATE_EXAMPLES)]
+    List {
+        /// A job's folder, or a `chk-N` or savepoint folder in it.
+        path: PathBuf,
+    },
+    /// Ask a canonical savepoint with SQL (DataFusion's dialect); its tables are those that `state list` names.
+    #[command(after_help = STATE_EXAMPLES)]
+    Query {
+        /// Folder of the savepoint.
+        savepoint: PathBuf,
+        /// One SELECT.
+        sql: String,
+    },
+}

@@ -1,0 +1,68 @@
+//! `streamkeeper test`: every case of a file in every variant, with a table of what came out.
+
+use serde::Serialize;
+use streamkeeper_types::{Code, Error, Result};
+
+use crate::{
+    args::{Global, Output, Test},
+    harness::{self, Suite, Variant},
+    report,
+};
+
+#[derive(Serialize)]
+struct Outcome {
+    case: String,
+    variant: String,
+    /// Empty if it passed.
+    failure: Option<String>,
+}
+
+pub fn execute(arguments: &Test, global: &Global) -> Result<()> {
+    let suite = Suite::read(&arguments.cases)?;
+    let wanted = |name: &str| arguments.case.as_deref().is_none_or(|part| name.contains(part));
+    let cases: Vec<_> = suite.cases.iter().filter(|case| wanted(&case.name)).collect();
+    if cases.is_empty() {
+        let names: Vec<&str> = suite.cases.iter().map(|c| c.name.as_str()).collect();
+        return Err(Error::new(Code::JobInvalid, "no case has that name")
+            .way_out(format!("the file has: {}", names.join("; "))));
+    }
+    let mut outcomes = Vec::new();
+    for case in cases {
+        for variant in Variant::all() {
+            let failure = harness::check(&suite, case, &variant).err();
+            if let Some(error) = &failure
+                && error.code != Code::TestFailed
+            {
+                return Err(error.clone().at(format!("case `{}`, {variant}", case.name)));
+            }
+            outcomes.push(Outcome {
+                case: case.name.clone(),
+                variant: variant.to_string(),
+                failure: failure.map(|e| e.cause),
+            });
+        }
+    }
+    let failed = outcomes.iter().filter(|o| o.failure.is_some()).count();
+    match global.output {
+        Output::Json => report::json(&outcomes)?,
+        Output::Text | Output::Dot => print_table(&outcomes),
+    }
+    if failed > 0 {
+        return Err(Error::new(Code::TestFailed, format!("{failed} of {} runs gave other rows", outcomes.len())));
+    }
+    Ok(())
+}
+
+fn print_table(outcomes: &[Outcome]) {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for outcome in outcomes {
+        let verdict = if outcome.failure.is_some() { "FAILED" } else { "ok" };
+        rows.push(vec![verdict.to_owned(), outcome.variant.clone(), outcome.case.clone()]);
+    }
+    println!("{}", report::table(&["RESULT", "RUN", "CASE"], rows));
+    for outcome in outcomes {
+        if let Some(failure) = &outcome.failure {
+            println!("\n{} ({}):\n{failure}", outcome.case, outcome.variant);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! From a planned job to a running one in this process: memory, folders, backend, settings.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use streamkeeper_api::{CheckpointSettings, RestartStrategy as JobRestart, state::StateBackend};
+use streamkeeper_checkpoint::restore::DroppedState;
+use streamkeeper_engine::{StreamGraph, SystemClock};
+use streamkeeper_jobmanager::engine::{
+    CheckpointOptions, Sharing,
+    failover::{ExponentialDelay, RestartStrategy},
+};
+use streamkeeper_state::{Backend, MemoryBackend, MemoryBudget};
+use streamkeeper_state_rocksdb::RocksdbBackend;
+use streamkeeper_storage::open_job;
+use streamkeeper_taskmanager::{
+    MemoryPlan, TaskManagerOptions,
+    local::{JobSpec, LocalJob, RestoreChoice},
+};
+use streamkeeper_types::Result;
+
+use crate::job_file::{JobFile, LOCAL_STORAGE};
+
+/// What the command line decides beside the file.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    pub parallelism: u32,
+    pub backend: StateBackend,
+    /// URI or path; `None`: the file's, else beside the file.
+    pub storage: Option<String>,
+    /// Bytes; `None`: derived from the machine.
+    pub memory: Option<u64>,
+    pub restore: RestoreChoice,
+    pub dropped_state: DroppedState,
+}
+
+/// Everything that `run_local` needs.
+///
+/// # Errors
+/// When storage cannot be opened or memory not be divided.
+pub fn local_job(file: &JobFile, graph: StreamGraph, launch: &Launch) -> Result<LocalJob> {
+    let job = &file.job;
+    let base_dir = file.base_dir();
+    let url = launch.storage.as_deref().or(job.checkpoint.storage.as_deref()).unwrap_or(LOCAL_STORAGE);
+    let storage = open_job(url, &base_dir, &job.namespace, &job.name)?;
+    let work_dir = work_dir(&base_dir, url, &job.namespace, &job.name);
+    let plan = MemoryPlan::new(launch.memory.or(job.config.size("memory.total")), Some(job.state.memory_percent))?;
+    let checkpoints = checkpoint_options(&job.checkpoint);
+    Ok(LocalJob {
+        job: JobSpec {
+            namespace: job.namespace.clone(),
+            name: job.name.clone(),
+            graph,
+            program: file.sql.clone(),
+            parallelism: launch.parallelism,
+            max_parallelism: job.max_parallelism,
+            restart: restart_strategy(job.restart),
+            checkpoints,
+            storage,
+            lock: Some(work_dir.with_extension("lock")),
+            restore: launch.restore.clone(),
+            dropped_state: launch.dropped_state,
+            clock: Arc::new(SystemClock),
+        },
+        tasks: TaskManagerOptions::new(launch.parallelism, plan.network, work_dir),
+        backend: backend(launch.backend, plan.state),
+    })
+}
+
+/// The backend within its share of the memory.
+#[must_use]
+pub fn backend(kind: StateBackend, bytes: u64) -> Arc<dyn Backend> {
+    let budget = MemoryBudget::new(usize::try_from(bytes).unwrap_or(usize::MAX));
+    match kind {
+        StateBackend::Rocksdb => Arc::new(RocksdbBackend::new(budget)),
+        StateBackend::Memory => Arc::new(MemoryBackend::new(budget)),
+    }
+}
+
+/// Local working state lies beside local checkpoints, so that files are linked instead of copied.
+fn work_dir(base_dir: &Path, url: &str, namespace: &str, name: &str) -> PathBuf {
+    let root = match (url.strip_prefix("file://"), url.contains("://")) {
+        (Some(path), _) => PathBuf::from(path),
+        (None, true) => base_dir.join(LOCAL_STORAGE),
+        (None, false) => base_dir.join(url),
+    };
+    root.join(".work").join(format!("{namespace}.{name}"))
+}
+
+fn checkpoint_options(settings: &CheckpointSettings) -> CheckpointOptions {
+    CheckpointOptions {
+        interval: settings.interval,
+        min_pause: settings.min_pause,
+        timeout: settings.timeout,
+        tolerable_failures: settings.tolerable_failures,
+        retained: settings.retained as usize,
+        sharing: if settings.incremental { Sharing::Incremental } else { Sharing::Full },
+        ..CheckpointOptions::default()
+    }
+}
+
+fn restart_strategy(strategy: JobRestart) -> RestartStrategy {
+    match strategy {
+        JobRestart::None => RestartStrategy::None,
+        JobRestart::FixedDelay { attempts, delay } => RestartStrategy::FixedDelay { attempts, delay },
+        JobRestart::FailureRate { failures, window, delay } => {
+            RestartStrategy::FailureRate { failures: failures as usize, window, delay }
+        }
+        JobRestart::ExponentialDelay { initial, max, reset_after, multiplier, jitter } => {
+            RestartStrategy::ExponentialDelay(ExponentialDelay { initial, max, multiplier, jitter, reset_after })
+        }
+    }
+}

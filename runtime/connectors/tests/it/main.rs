@@ -1,0 +1,10 @@
+//! Tests of the connectors through their public interface, as a task drives them.
+#![allow(clippy::unwrap_used)]
+
+mod bad_records;
+mod harness;
+mod parquet;
+mod reading;
+mod reference;
+mod round_trip;
+mod sink;

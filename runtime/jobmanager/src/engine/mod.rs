@@ -1,0 +1,27 @@
+//! The pure part of the JobManager: `on(event, now) -> Vec<Command>`, no I/O, clock, thread or randomness.
+//!
+//! ```text
+//!   reports, timers, answers of storage                 storage, tasks, timers, people
+//!        │                                                          ▲
+//!        ▼                                                          │
+//!      Event ──► Job ──► CheckpointCoordinator ──► Command ──► whoever executes
+//! ```
+//! [`Job`] is the one entrance. It owns the [`CheckpointCoordinator`], asks [`failover`] what a failure means, and
+//! decides when tasks are deployed. Commands of one call are executed in order.
+
+mod command;
+pub mod coordinator;
+mod event;
+pub mod failover;
+mod job;
+mod options;
+mod statistics;
+mod topology;
+
+pub use command::{Command, JobEnd, Timer};
+pub use coordinator::{CheckpointCoordinator, Inherited};
+pub use event::{CheckpointRequest, Event, Origin, RequestId, Stored};
+pub use job::{Job, JobPhase, Restored};
+pub use options::{CheckpointOptions, Sharing};
+pub use statistics::{CheckpointHistory, CheckpointOutcome, CheckpointStatistics};
+pub use topology::{JobTopology, TopologyInput, TopologyOperator, TopologyVertex, Wiring};

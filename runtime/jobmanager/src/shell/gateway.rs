@@ -1,0 +1,20 @@
+//! What a JobManager needs of TaskManagers; transports implement it.
+
+use streamkeeper_engine::Deployment;
+use streamkeeper_protocol::ToTask;
+use streamkeeper_types::{AttemptId, Result};
+
+/// The TaskManagers of a job. Their tasks' reports come back through [`super::ReportSender`]; calls do not wait for tasks.
+pub trait TaskManagers: Send + Sync {
+    /// Starts all tasks of a run. Each reports its state from then on.
+    ///
+    /// # Errors
+    /// When no task was started.
+    fn deploy(&self, deployment: Deployment) -> Result<()>;
+
+    /// Hands a command to an attempt, in order.
+    ///
+    /// # Errors
+    /// When the attempt does not run.
+    fn send(&self, attempt: AttemptId, command: ToTask) -> Result<()>;
+}

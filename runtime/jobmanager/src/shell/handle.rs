@@ -1,0 +1,106 @@
+//! What the caller of a running job holds.
+
+use std::{thread::JoinHandle, time::Duration};
+
+use crossbeam_channel::bounded;
+use streamkeeper_checkpoint::CompletedCheckpoint;
+use streamkeeper_protocol::{CheckpointKind, SnapshotFormat};
+use streamkeeper_types::{Error, Result};
+
+use super::{
+    JobStatus, StatusBoard,
+    inbox::{Inbox, Message, SnapshotWish},
+};
+
+/// How a job ended that did not fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobOutcome {
+    /// All input was read and everything is committed.
+    Finished,
+    /// An earlier run had finished it. Nothing was changed.
+    AlreadyFinished,
+    /// By this savepoint, from which it can go on.
+    Stopped(Box<CompletedCheckpoint>),
+    /// Without a snapshot; it goes on from its latest checkpoint.
+    Cancelled,
+}
+
+/// A running job. Dropping it abandons the job, as the end of the process would.
+pub struct JobHandle {
+    pub(super) inbox: Inbox,
+    pub(super) board: StatusBoard,
+    /// `None` once joined.
+    pub(super) thread: Option<JoinHandle<Result<JobOutcome>>>,
+}
+
+impl JobHandle {
+    #[must_use]
+    pub fn status(&self) -> JobStatus {
+        self.board.read()
+    }
+
+    /// For waiting on the status, also from other threads.
+    #[must_use]
+    pub fn board(&self) -> &StatusBoard {
+        &self.board
+    }
+
+    /// As [`StatusBoard::wait_until`].
+    pub fn wait_until(&self, timeout: Duration, wanted: impl FnMut(&JobStatus) -> bool) -> JobStatus {
+        self.board.wait_until(timeout, wanted)
+    }
+
+    /// Takes a snapshot of `kind` and waits until it counts. `target` is the folder of a savepoint within the job's
+    /// folder, such as `savepoints/before-upgrade`; checkpoints get theirs from their id.
+    ///
+    /// # Errors
+    /// Why it did not complete, or that the job ended.
+    pub fn snapshot(
+        &self,
+        kind: CheckpointKind,
+        format: SnapshotFormat,
+        target: Option<String>,
+    ) -> Result<CompletedCheckpoint> {
+        let (answer, answered) = bounded(1);
+        self.inbox.send(Message::Snapshot(SnapshotWish { kind, format, target, answer }));
+        answered
+            .recv()
+            .map_err(|_| Error::new(streamkeeper_types::Code::Cancelled, "the job ended before its snapshot"))?
+    }
+
+    /// Stops all tasks without a snapshot; a later run goes on from the latest checkpoint. Does not wait.
+    pub fn cancel(&self) {
+        self.inbox.send(Message::Cancel);
+    }
+
+    /// Stops at once, as if the process had died: nothing more is written, decided or committed.
+    pub fn abandon(mut self) {
+        self.stop_at_once();
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// Why the job failed, or `FENCED` if another process took it over.
+    pub fn join(mut self) -> Result<JobOutcome> {
+        self.thread.take().map_or_else(|| Err(Error::internal("the job was joined before")), joined)
+    }
+
+    fn stop_at_once(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        self.inbox.abandon();
+        if let Err(error) = joined(thread) {
+            tracing::debug!(%error, "an abandoned job ended");
+        }
+    }
+}
+
+impl Drop for JobHandle {
+    fn drop(&mut self) {
+        self.stop_at_once();
+    }
+}
+
+fn joined(thread: JoinHandle<Result<JobOutcome>>) -> Result<JobOutcome> {
+    thread.join().unwrap_or_else(|_| Err(Error::internal("the JobManager's thread panicked")))
+}

@@ -1,0 +1,146 @@
+//! Taking a job over: ownership, the reign, the restore choice. Nothing is changed before it is known to work.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    path::Path,
+};
+
+use streamkeeper_checkpoint::{
+    JobResult, JobState, Manifest, RestoreSource, StartFrom, files,
+    log::{JobLog, Record, RetryPolicy},
+    owner::{self, Owner},
+    recovery,
+    restore::RestorePlan,
+};
+use streamkeeper_types::{CheckpointId, Code, Error, FileRef, Generation, Result};
+
+use super::{JobSpec, RestoreChoice, peek::peek, restore};
+use crate::engine::Inherited;
+
+/// A job whose head this process now is.
+pub(super) struct Reigning {
+    pub log: JobLog,
+    pub plan: RestorePlan,
+    pub inherited: Inherited,
+    /// Files that no snapshot names: uploads of checkpoints that never completed.
+    pub orphans: Vec<String>,
+    pub restored_from: Option<CheckpointId>,
+    /// Held as long as the job runs.
+    pub lock: Option<File>,
+}
+
+pub(super) enum Opened {
+    Reigning(Box<Reigning>),
+    /// The job finished earlier. Nothing was changed.
+    AlreadyFinished,
+}
+
+/// Takes the job over.
+///
+/// # Errors
+/// `FENCED` if another process runs it, `EMPTY_START` if it would begin empty though snapshots exist, those of the
+/// restore, and storage errors.
+pub(super) fn open(spec: &JobSpec) -> Result<Opened> {
+    let lock = spec.lock.as_deref().map(lock).transpose()?;
+    if spec.restore == RestoreChoice::Auto && peek(spec.storage.as_ref())?.is_some_and(|state| is_finished(&state)) {
+        return Ok(Opened::AlreadyFinished);
+    }
+    let instance = format!("{:016x}", rand::random::<u64>());
+    owner::ensure(spec.storage.as_ref(), &Owner::Local { random: instance.clone() })?;
+    let (mut log, listed) = JobLog::open(spec.storage.clone(), 0, instance, RetryPolicy::default())?;
+    // Another run may have finished it in between.
+    if spec.restore == RestoreChoice::Auto && is_finished(log.state()) {
+        return Ok(Opened::AlreadyFinished);
+    }
+    let plan = apply_choice(spec, &mut log, &listed)?;
+    let inherited = inherit(spec, log.state())?;
+    let manifests: Vec<Manifest> = inherited.iter().map(|(_, manifest)| manifest.clone()).collect();
+    let orphans = files::orphans(&listed, log.state(), &manifests);
+    let restored_from = restore::start_point(spec.storage.as_ref(), log.state())?.manifest.map(|m| m.checkpoint);
+    let files: Vec<(CheckpointId, Vec<FileRef>)> =
+        inherited.into_iter().map(|(id, manifest)| (id, manifest.files().cloned().collect())).collect();
+    let inherited = Inherited { state: log.state().clone(), files };
+    Ok(Opened::Reigning(Box::new(Reigning { log, plan, inherited, orphans, restored_from, lock })))
+}
+
+fn is_finished(state: &JobState) -> bool {
+    matches!(recovery::choose(state), StartFrom::Ended(JobResult::Finished { .. }))
+}
+
+/// Checks that the chosen start works, and only then writes the choice down.
+fn apply_choice(spec: &JobSpec, log: &mut JobLog, listed: &[String]) -> Result<RestorePlan> {
+    let source = match &spec.restore {
+        RestoreChoice::Auto => {
+            refuse_empty_start(log.state(), log.generation(), listed)?;
+            let manifest = restore::start_point(spec.storage.as_ref(), log.state())?.manifest;
+            return restore::plan(spec, manifest.as_ref());
+        }
+        RestoreChoice::From(path) => RestoreSource::Savepoint { path: path.clone() },
+        RestoreChoice::Discard => RestoreSource::Discard,
+    };
+    let floor = log.state().next_id;
+    let record = Record::Source { source, floor };
+    let mut state = log.state().clone();
+    state.apply(&record);
+    let manifest = restore::start_point(spec.storage.as_ref(), &state)?.manifest;
+    let plan = restore::plan(spec, manifest.as_ref())?;
+    log.append(&record)?;
+    Ok(plan)
+}
+
+/// Beginning empty must never be an accident: snapshots that recovery cannot choose, or a log that is gone.
+fn refuse_empty_start(state: &JobState, generation: Generation, listed: &[String]) -> Result<()> {
+    if recovery::choose(state) != StartFrom::Empty {
+        return Ok(());
+    }
+    let log_is_new = generation == Generation(1);
+    let lies_there = listed.iter().find(|path| path.ends_with("/_metadata") && log_is_new);
+    let in_log = state.completed.first().map(|savepoint| &savepoint.manifest);
+    let Some(found) = lies_there.or(in_log) else { return Ok(()) };
+    let cause = format!("the job would begin empty, though the snapshot `{found}` exists");
+    Err(Error::new(Code::EmptyStart, cause)
+        .way_out("begin with a snapshot by --restore <its folder>, or give existing state up by --discard-state"))
+}
+
+/// Manifests of all snapshots in the log; of replaced ones as far as they can be read, since their removal may have
+/// begun.
+fn inherit(spec: &JobSpec, state: &JobState) -> Result<Vec<(CheckpointId, Manifest)>> {
+    let storage = spec.storage.as_ref();
+    let mut manifests = Vec::new();
+    for completed in &state.completed {
+        match files::read_completed(storage, completed) {
+            Ok(manifest) => manifests.push((completed.id, manifest)),
+            // A savepoint belongs to the user, who may have moved it.
+            Err(error) if completed.kind.is_savepoint() => {
+                tracing::warn!(savepoint = completed.manifest, %error, "a savepoint of the log cannot be read");
+            }
+            // It was given up by a restore from elsewhere.
+            Err(error) if completed.id < state.floor => {
+                tracing::warn!(checkpoint = completed.id.0, %error, "an old checkpoint cannot be read");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    for discard in &state.discards {
+        let read = storage.get(&discard.manifest).map_err(Error::from);
+        if let Ok(manifest) = read.and_then(|bytes| Manifest::decode(&discard.manifest, &bytes)) {
+            manifests.push((discard.id, manifest));
+        }
+    }
+    Ok(manifests)
+}
+
+/// Two runs on one machine notice each other before one fences the other.
+fn lock(path: &Path) -> Result<File> {
+    let io = |error: std::io::Error| Error::io(Code::NotWritable, path.display(), &error);
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(io)?;
+    }
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(path).map_err(io)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::new(Code::Fenced, "another process on this machine runs this job")
+            .way_out("wait for it to end, or stop it; then run the command again")),
+        Err(TryLockError::Error(error)) => Err(io(error)),
+    }
+}

@@ -1,0 +1,113 @@
+//! Begins to run a job.
+
+use std::{sync::Arc, thread};
+
+use streamkeeper_engine::{JobGraph, NodeFactory, Partitioning};
+use streamkeeper_types::{Code, Result, ResultExt};
+
+use super::{
+    Inbox, JobHandle, JobOutcome, JobSpec, Mail, Phase, StatusBoard, TaskManagers,
+    driver::{Driver, DriverState},
+    janitor::Janitor,
+    open::{self, Opened, Reigning},
+    restore,
+};
+use crate::engine::{Job, JobTopology, TopologyInput, TopologyOperator, TopologyVertex, Wiring};
+
+/// Takes the job over and runs it on a thread of its own. `task_managers` report to `inbox`; `mail` is its other end.
+/// `ended` runs on that thread when the job is over, before the handle's `join` returns.
+///
+/// # Errors
+/// Everything that speaks against a start: another process runs the job, the snapshot does not fit, storage cannot be
+/// reached. Nothing was started then.
+pub fn start(
+    spec: JobSpec,
+    task_managers: Arc<dyn TaskManagers>,
+    inbox: Inbox,
+    mail: Mail,
+    ended: impl FnOnce() + Send + 'static,
+) -> Result<JobHandle> {
+    let board = StatusBoard::default();
+    let run: Box<dyn FnOnce() -> Result<JobOutcome> + Send> = match open::open(&spec)? {
+        Opened::AlreadyFinished => {
+            board.change(|status| status.phase = Phase::Ended);
+            Box::new(|| Ok(JobOutcome::AlreadyFinished))
+        }
+        Opened::Reigning(reigning) => {
+            let (driver, lock) = driver(spec, *reigning, task_managers, &inbox, mail, board.clone())?;
+            Box::new(move || {
+                let outcome = driver.run();
+                drop(lock);
+                outcome
+            })
+        }
+    };
+    let shown = board.clone();
+    let body = move || {
+        let outcome = run();
+        shown.change(|status| status.phase = Phase::Ended);
+        ended();
+        outcome
+    };
+    let thread = thread::Builder::new()
+        .name("jobmanager".into())
+        .spawn(body)
+        .or_code(Code::Internal, || "starting a thread".into())?;
+    Ok(JobHandle { inbox, board, thread: Some(thread) })
+}
+
+/// A driver that has not begun, and the lock that must outlive it.
+fn driver(
+    spec: JobSpec,
+    reigning: Reigning,
+    task_managers: Arc<dyn TaskManagers>,
+    inbox: &Inbox,
+    mail: Mail,
+    board: StatusBoard,
+) -> Result<(Driver, Option<std::fs::File>)> {
+    let Reigning { log, plan, inherited, orphans, restored_from, lock } = reigning;
+    let graph = restore::chain(&spec, &plan);
+    let janitor = Janitor::start(Arc::clone(&spec.storage), inbox.clone())?;
+    janitor.remove(None, orphans);
+    let job = Job::new(
+        log.generation(),
+        spec.checkpoints.clone(),
+        spec.restart.clone(),
+        topology(&spec, &graph),
+        inherited,
+        rand::random(),
+    )?;
+    board.change(|status| status.restored_from = restored_from);
+    let state = DriverState::new();
+    Ok((Driver { spec, job, log, graph, task_managers, mail, janitor, board, state }, lock))
+}
+
+/// The graph as the engine sees it.
+fn topology(spec: &JobSpec, graph: &JobGraph) -> JobTopology {
+    let vertices = graph.vertices.iter().map(|vertex| {
+        let inputs = graph.edges.iter().filter(|edge| edge.to == vertex.id).map(|edge| {
+            let producer = graph.vertices.iter().find(|v| v.id == edge.from);
+            let equal = producer.is_some_and(|producer| producer.parallelism == vertex.parallelism);
+            let pointwise = edge.partitioning == Partitioning::Forward && equal;
+            let wiring = if pointwise { Wiring::OneToOne } else { Wiring::AllToAll };
+            TopologyInput { vertex: edge.from, wiring }
+        });
+        let operators = vertex.nodes.iter().map(|node| TopologyOperator {
+            id: node.id,
+            name: node.name.clone(),
+            coordinated: matches!(node.factory, NodeFactory::Source { .. }),
+        });
+        TopologyVertex {
+            id: vertex.id,
+            parallelism: vertex.parallelism,
+            inputs: inputs.collect(),
+            operators: operators.collect(),
+        }
+    });
+    JobTopology {
+        job: spec.full_name(),
+        program: spec.program.clone(),
+        max_parallelism: graph.max_parallelism,
+        vertices: vertices.collect(),
+    }
+}

@@ -1,0 +1,144 @@
+//! The job's life.
+
+use streamkeeper_jobmanager::engine::{Command, Event, JobEnd, JobPhase, Stored, Timer, failover::RestartStrategy};
+use streamkeeper_protocol::{
+    CheckpointKind, TaskReport,
+    TaskState::{Cancelled, Failed, Running},
+    ToTask,
+};
+use streamkeeper_types::AttemptId;
+
+use crate::bench::{Bench, error, id, options};
+
+#[test]
+fn a_failed_task_restarts_all_tasks_after_the_pause_and_only_when_all_have_ended() {
+    let mut bench = Bench::running();
+    bench.state(1, 0, Failed(error("boom")));
+    let cancelled = bench.messages().iter().filter(|(_, message)| *message == ToTask::Cancel).count();
+    assert_eq!((cancelled, bench.armed(Timer::Restart)), (3, Some(bench.now + 1_000)));
+    bench.fire(Timer::Restart);
+    assert!(!bench.commands.contains(&Command::Deploy));
+    bench.state(0, 0, Cancelled).state(0, 1, Cancelled);
+    assert!(!bench.commands.contains(&Command::Deploy));
+    bench.state(1, 1, Cancelled);
+    assert!(bench.commands.contains(&Command::Deploy));
+    bench.deploy().all(Running);
+    assert!(bench.job.is_up());
+    assert_eq!(bench.job.restarts(), 1);
+}
+
+#[test]
+fn the_pause_holds_the_restart_back() {
+    let mut bench = Bench::running();
+    bench.state(1, 0, Failed(error("boom"))).all(Cancelled);
+    assert!(!bench.commands.contains(&Command::Deploy));
+    bench.fire(Timer::Restart);
+    assert!(bench.commands.contains(&Command::Deploy));
+}
+
+#[test]
+fn a_restart_waits_until_storage_has_decided_about_a_checkpoint() {
+    let mut bench = Bench::running();
+    bench.fire(Timer::Periodic).trigger(1).ack_all(1);
+    bench.state(1, 0, Failed(error("boom"))).all(Cancelled).fire(Timer::Restart);
+    assert!(!bench.commands.contains(&Command::Deploy));
+    bench.metadata(1, Stored::Done);
+    assert!(!bench.commands.contains(&Command::Deploy));
+    bench.publish(1);
+    assert!(bench.commands.contains(&Command::Deploy), "from checkpoint 1");
+    assert_eq!(bench.completes(), 0, "the tasks are gone; the restore commits (R17)");
+}
+
+#[test]
+fn r1_a_restart_aborts_the_checkpoint_under_way_and_its_id_stays_spent() {
+    let mut bench = Bench::running();
+    bench.fire(Timer::Periodic).trigger(1);
+    bench.state(1, 0, Failed(error("boom"))).all(Cancelled).fire(Timer::Restart).deploy().all(Running);
+    bench.fire(Timer::Periodic);
+    assert_eq!(bench.commands.iter().filter(|c| **c == Command::AllocateId).count(), 1);
+    bench.on(Event::IdAllocated(id(2)));
+    assert!(bench.commands.iter().any(|c| matches!(c, Command::CutCoordinator { id, .. } if id.0 == 2)));
+}
+
+#[test]
+fn an_id_that_arrives_after_the_restart_is_not_used() {
+    let mut bench = Bench::running();
+    bench.fire(Timer::Periodic).state(1, 0, Failed(error("boom")));
+    bench.on(Event::IdAllocated(id(1)));
+    assert_eq!(bench.commands, []);
+}
+
+#[test]
+fn b7_reports_of_earlier_attempts_do_not_fail_the_job() {
+    let mut bench = Bench::running();
+    let old = AttemptId { number: 9, ..bench.attempt(0, 0) };
+    bench.report(old, TaskReport::State(Failed(error("old"))));
+    assert_eq!((bench.job.phase(), bench.restarts()), (&JobPhase::Running, false));
+}
+
+#[test]
+fn a_lost_task_fails_the_job_and_is_not_waited_for() {
+    let mut bench = Bench::running();
+    let attempt = bench.attempt(0, 0);
+    bench.on(Event::TaskLost { attempt, error: error("connection lost") });
+    bench.state(0, 1, Cancelled).state(1, 0, Cancelled).state(1, 1, Cancelled).fire(Timer::Restart);
+    assert!(bench.commands.contains(&Command::Deploy));
+}
+
+#[test]
+fn without_a_restart_strategy_the_first_failure_ends_the_job() {
+    let mut bench = Bench::created(options(), RestartStrategy::None);
+    bench.on(Event::Start).deploy().all(Running).state(0, 0, Failed(error("boom"))).all(Cancelled);
+    assert_eq!(bench.job.phase(), &JobPhase::Ended(JobEnd::Failed(error("boom"))));
+    bench.on(Event::Start);
+    assert_eq!(bench.commands, [], "nothing follows the end");
+}
+
+#[test]
+fn a_deployment_that_fails_is_tried_again() {
+    let mut bench = Bench::running();
+    bench.state(0, 0, Failed(error("boom"))).all(Cancelled).fire(Timer::Restart);
+    bench.on(Event::DeployFailed(error("storage away (R33: never an older checkpoint)")));
+    assert!(bench.restarts());
+    bench.fire(Timer::Restart);
+    assert!(bench.commands.contains(&Command::Deploy));
+}
+
+#[test]
+fn b95_cancel_is_defined_in_every_phase() {
+    let cancelled = JobPhase::Ended(JobEnd::Cancelled);
+    let mut bench = Bench::created(options(), RestartStrategy::None);
+    assert_eq!(bench.on(Event::Cancel).job.phase(), &cancelled);
+
+    let mut bench = Bench::created(options(), RestartStrategy::None);
+    bench.on(Event::Start);
+    let deploy = bench.commands.clone();
+    bench.on(Event::Cancel);
+    bench.commands = deploy;
+    bench.deploy().all(Cancelled);
+    assert_eq!(bench.job.phase(), &cancelled);
+
+    let mut bench = Bench::running();
+    bench.on(Event::Cancel).all(Cancelled);
+    assert_eq!(bench.job.phase(), &cancelled);
+
+    let mut bench = Bench::running();
+    bench.state(0, 0, Failed(error("boom"))).on(Event::Cancel).all(Cancelled);
+    assert_eq!(bench.job.phase(), &cancelled);
+}
+
+#[test]
+fn b95_requests_during_a_restart_are_answered() {
+    let mut bench = Bench::running();
+    bench.state(0, 0, Failed(error("boom"))).request(CheckpointKind::Savepoint, 4);
+    assert!(matches!(bench.answer(), Some((4, Err(_)))));
+}
+
+#[test]
+fn b94_lost_leadership_suspends_and_deletes_nothing() {
+    let mut bench = Bench::running();
+    bench.fire(Timer::Periodic).trigger(1).ack_all(1).on(Event::LeadershipLost);
+    assert_eq!(bench.commands.last(), Some(&Command::End(JobEnd::Suspended)));
+    assert_eq!(bench.deletes(), Vec::<String>::new());
+    assert!(bench.commands.iter().all(|c| !matches!(c, Command::PublishResult(_))));
+}

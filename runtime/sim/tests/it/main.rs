@@ -1,0 +1,41 @@
+//! Many seeds of each scenario, and each rule left out in turn.
+
+use streamkeeper_sim::{Omission, Scenario, run};
+
+fn all_hold(scenario: Scenario, seeds: u64) {
+    for seed in 0..seeds {
+        if let Err(broken) = run(scenario, seed, Omission::Nothing) {
+            panic!("{broken}");
+        }
+    }
+}
+
+/// The simulation must notice when a rule is left out, or it proves nothing.
+fn is_noticed(scenario: Scenario, omission: Omission, within: u64) {
+    let noticed = (0..within).any(|seed| run(scenario, seed, omission).is_err());
+    assert!(noticed, "{omission:?} was left out for {within} seeds and nothing broke");
+}
+
+#[test]
+fn the_log_keeps_its_promises_under_every_interleaving() {
+    all_hold(Scenario::Log, 3_000);
+}
+
+#[test]
+fn jobs_keep_their_promises_under_faults_and_finish_after_healing() {
+    all_hold(Scenario::Job, 1_000);
+}
+
+#[test]
+fn every_rule_of_the_log_is_missed_when_it_is_left_out() {
+    for omission in Omission::OF_THE_LOG {
+        is_noticed(Scenario::Log, omission, 6_000);
+    }
+}
+
+#[test]
+fn every_rule_of_the_job_is_missed_when_it_is_left_out() {
+    for omission in Omission::OF_THE_JOB {
+        is_noticed(Scenario::Job, omission, 1_000);
+    }
+}

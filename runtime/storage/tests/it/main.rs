@@ -1,0 +1,6 @@
+//! What every storage promises, checked on each kind.
+#![allow(clippy::unwrap_used)]
+
+mod contract;
+mod crash;
+mod file;

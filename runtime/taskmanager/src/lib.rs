@@ -1,0 +1,14 @@
+//! Runs tasks: slots, memory, channels between tasks, and for one machine JobManager and TaskManager in one process.
+//!
+//! Three to know: [`TaskManager`] (deploys and steers tasks), [`MemoryPlan`] (how a process's memory is divided),
+//! [`local::run_local`] (a whole job in this process).
+//!
+//! Must not know: SQL, any connector, when checkpoints are triggered.
+
+pub mod local;
+mod memory;
+mod task_manager;
+mod wiring;
+
+pub use memory::MemoryPlan;
+pub use task_manager::{TaskManager, TaskManagerOptions};

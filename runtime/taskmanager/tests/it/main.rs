@@ -1,0 +1,13 @@
+//! Whole jobs in one process, with small operators made for it: run, checkpoint, fail, die, restore, rescale, stop.
+
+#![allow(clippy::unwrap_used)]
+
+mod counting;
+mod crashes;
+mod ends;
+mod failures;
+mod mortal;
+mod outside;
+mod source;
+mod starts;
+mod world;
