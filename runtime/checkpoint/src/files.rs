@@ -1,4 +1,4 @@
-//! Reading, writing and removing the objects of a snapshot. Decides nothing.
+//! Reading, writing and checking the objects of a snapshot.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,6 @@ use streamkeeper_types::{Code, Error, FileRef, Result};
 
 use crate::{CompletedCheckpoint, JobState, Manifest, manifest};
 
-/// Folder for files that several checkpoints may name.
-pub const SHARED: &str = "shared";
-/// Folder for files that tasks own over checkpoints.
-pub const TASK_OWNED: &str = "task-owned";
 /// Folder for savepoints. Nothing below it is ever removed by itself.
 pub const SAVEPOINTS: &str = "savepoints";
 
@@ -101,15 +97,6 @@ pub fn check_files<'a>(storage: &dyn Storage, files: impl IntoIterator<Item = &'
         }
     }
     Ok(())
-}
-
-/// Files that a replaced checkpoint leaves behind, in the order of removal: its manifest last, so that a collection
-/// that was interrupted can be repeated from it.
-#[must_use]
-pub fn files_of_discard(manifest: &Manifest, path: &str) -> Vec<String> {
-    let mut files: Vec<String> = manifest.private_files().map(|file| file.path.clone()).collect();
-    files.push(path.to_owned());
-    files
 }
 
 /// Files that no snapshot in `state` names, out of what lay in the job's folder when the reign began: uploads of

@@ -72,17 +72,6 @@ impl SharedRegistry {
         }
         released
     }
-
-    /// Number of files in use.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.files.len()
-    }
-
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
-    }
 }
 
 #[cfg(test)]
@@ -112,7 +101,7 @@ mod tests {
         assert_eq!(paths(registry.release_below(id(2))), ["a"]);
         assert_eq!(paths(registry.release_below(id(2))), Vec::<String>::new());
         assert_eq!(paths(registry.release_below(id(3))), ["b"]);
-        assert!(registry.is_empty());
+        assert!(registry.files.is_empty());
     }
 
     #[test]
@@ -144,7 +133,7 @@ mod tests {
         let mut registry = SharedRegistry::default();
         registry.register(id(1), &[shared("a"), shared("a")]).unwrap();
         registry.register(id(1), &[shared("a")]).unwrap();
-        assert_eq!((registry.len(), registry.release_below(id(1)).len()), (1, 0));
+        assert_eq!((registry.files.len(), registry.release_below(id(1)).len()), (1, 0));
     }
 
     #[test]
@@ -159,6 +148,6 @@ mod tests {
     fn private_files_are_none_of_its_business() {
         let mut registry = SharedRegistry::default();
         registry.register(id(1), &[FileRef { scope: FileScope::Private, ..shared("p") }]).unwrap();
-        assert!(registry.is_empty());
+        assert!(registry.files.is_empty());
     }
 }

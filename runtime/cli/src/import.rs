@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use streamkeeper_checkpoint::{files, manifest};
-use streamkeeper_storage::{FileStorage, PutMode, PutOutcome, Storage};
+use streamkeeper_checkpoint::{Manifest, files, manifest};
+use streamkeeper_storage::{PutMode, PutOutcome, Storage};
 use streamkeeper_types::{Code, Error, Result};
 
 /// Path of the snapshot's folder within the job's folder; a snapshot from elsewhere is copied there under its own path.
@@ -27,11 +27,20 @@ pub fn into_job(name: &str, base_dir: &Path, job: &dyn Storage) -> Result<String
     copy(folder, job)
 }
 
+/// The manifest in a snapshot's folder of this machine.
+///
+/// # Errors
+/// `FILE_UNREADABLE`, or those of [`Manifest::decode`] with the file's path.
+pub fn read_manifest(folder: &Path) -> Result<Manifest> {
+    let path = folder.join(manifest::FILE_NAME);
+    let bytes = std::fs::read(&path).map_err(|e| Error::io(Code::FileUnreadable, path.display(), &e))?;
+    Manifest::decode(&path.display().to_string(), &bytes)
+}
+
 /// Copies manifest and files to the paths that the manifest names, the manifest last.
 fn copy(folder: &Path, job: &dyn Storage) -> Result<String> {
     let folder = folder.canonicalize().map_err(|e| Error::io(Code::FileUnreadable, folder.display(), &e))?;
-    let source = FileStorage::new(&folder)?;
-    let read = files::read_manifest(&source, ".").map_err(|error| error.at(folder.display().to_string()))?;
+    let read = read_manifest(&folder)?;
     let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let target = if read.kind.is_savepoint() { format!("{}/{name}", files::SAVEPOINTS) } else { name };
     for file in read.files() {
@@ -39,8 +48,11 @@ fn copy(folder: &Path, job: &dyn Storage) -> Result<String> {
             continue;
         }
         let local = locate(&folder, &file.path).ok_or_else(|| {
-            Error::new(Code::SnapshotCorrupt, format!("`{}` of the snapshot in {} is missing", file.path, folder.display()))
-                .way_out("copy the whole job's folder, or take a savepoint, which stands alone")
+            Error::new(
+                Code::SnapshotCorrupt,
+                format!("`{}` of the snapshot in {} is missing", file.path, folder.display()),
+            )
+            .way_out("copy the whole job's folder, or take a savepoint, which stands alone")
         })?;
         taken(&file.path, job.put_file(&file.path, &local, PutMode::Create)?)?;
     }
@@ -54,8 +66,10 @@ fn copy(folder: &Path, job: &dyn Storage) -> Result<String> {
 fn taken(path: &str, outcome: PutOutcome) -> Result<()> {
     match outcome {
         PutOutcome::Done => Ok(()),
-        PutOutcome::Exists => Err(Error::new(Code::SnapshotForeign, format!("another file lies at `{path}` in the job's folder"))
-            .way_out("rename the snapshot's folder, or give the job another --storage")),
+        PutOutcome::Exists => {
+            Err(Error::new(Code::SnapshotForeign, format!("another file lies at `{path}` in the job's folder"))
+                .way_out("rename the snapshot's folder, or give the job another --storage"))
+        }
     }
 }
 

@@ -97,7 +97,7 @@ impl Progress {
             }
             Form::Json => {
                 let value = serde_json::json!({ "status": status, "recordsPerSecond": self.rate.round() });
-                println!("{value}");
+                report::line(&value.to_string());
             }
         }
     }
@@ -125,7 +125,8 @@ fn line(status: &JobStatus, figures: &Figures, rate: f64) -> String {
         Phase::Restarting => "restarting",
         Phase::Ended => "ended",
     };
-    let mut parts = vec![phase.to_owned(), format!("{} records", grouped(figures.records)), format!("{}/s", short(rate))];
+    let mut parts =
+        vec![phase.to_owned(), format!("{} records", grouped(figures.records)), format!("{}/s", short(rate))];
     if let Some(percent) = figures.read_percent {
         parts.push(format!("{percent:.0} % read"));
     }

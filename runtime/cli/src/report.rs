@@ -1,6 +1,9 @@
 //! What a person or a script sees: errors, tables, JSON.
 
-use std::{io::IsTerminal, process::ExitCode};
+use std::{
+    io::{IsTerminal, Write},
+    process::ExitCode,
+};
 
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
@@ -38,13 +41,21 @@ pub fn exit_code(error: &Error) -> ExitCode {
     }
 }
 
+/// One line, or several, on standard output. Whoever reads may stop reading (`| head`): then the process just ends.
+pub fn line(text: &str) {
+    let mut out = std::io::stdout().lock();
+    if writeln!(out, "{text}").is_err() {
+        std::process::exit(0);
+    }
+}
+
 /// One JSON document on standard output.
 ///
 /// # Errors
 /// Never for our own types; a serializer that fails is a bug.
 pub fn json(value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value).map_err(|e| Error::internal(e.to_string()))?;
-    println!("{text}");
+    line(&text);
     Ok(())
 }
 
@@ -53,7 +64,7 @@ pub fn json(value: &impl Serialize) -> Result<()> {
 /// # Errors
 /// As [`json`].
 pub fn json_line(value: &impl Serialize) -> Result<()> {
-    println!("{}", serde_json::to_string(value).map_err(|e| Error::internal(e.to_string()))?);
+    line(&serde_json::to_string(value).map_err(|e| Error::internal(e.to_string()))?);
     Ok(())
 }
 

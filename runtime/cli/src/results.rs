@@ -13,7 +13,7 @@ use streamkeeper_sql::{
 };
 use streamkeeper_types::Result;
 
-use crate::job_file::JobFile;
+use crate::{job_file::JobFile, report};
 
 /// Lines shown of each result.
 const SHOWN: usize = 6;
@@ -77,9 +77,9 @@ fn first_lines(file: &Path) -> Vec<String> {
 /// For people.
 pub fn print(results: &[FileResult]) {
     for result in results {
-        println!("{}: {} files in {}", result.table, result.files, result.folder.display());
+        report::line(&format!("{}: {} files in {}", result.table, result.files, result.folder.display()));
         for line in &result.first_lines {
-            println!("  {line}");
+            report::line(&format!("  {line}"));
         }
     }
 }

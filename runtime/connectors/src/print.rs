@@ -116,7 +116,7 @@ fn write_lines(batch: &RecordBatch, changelog: Changelog, prefix: &str, out: &mu
         (Changelog::Updating, Some((kinds, values))) => (values, kinds.as_primitive_opt::<Int8Type>()),
         _ => (columns, None),
     };
-    let values = values.iter().map(|array| Column::new(array)).collect::<Result<Vec<_>>>()?;
+    let values = values.iter().map(Column::new).collect::<Result<Vec<_>>>()?;
     for row in 0..batch.num_rows() {
         let kind = kinds.map_or(Some(RowKind::Insert), |kinds| RowKind::from_code(kinds.value(row)));
         let kind = kind.ok_or_else(|| Error::internal("a row kind that no version knows"))?;

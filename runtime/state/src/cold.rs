@@ -179,12 +179,6 @@ impl ColdRows {
         self.rows.is_empty()
     }
 
-    /// Bytes of all keys and values.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.keys.len() + self.values.len()
-    }
-
     /// Adds a row; `value` appends its bytes.
     pub fn put(&mut self, key: &[u8], value: impl FnOnce(&mut Vec<u8>)) {
         let start = self.values.len();

@@ -1,4 +1,4 @@
-//! `docs/reference/*.md`, from the schema, the table of options and the error codes.
+//! `docs/reference/*.md`, from the schema and the tables in code: options, connectors, functions, error codes.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -21,6 +21,8 @@ pub fn files() -> Vec<File> {
         file("savepoint.md", kind_page("Savepoint", crd::savepoint())),
         file("config.md", config()),
         file("errors.md", errors()),
+        file("connectors.md", streamkeeper_connectors::reference()),
+        file("sql-functions.md", format!("{HEAD}{}", streamkeeper_sql::functions::reference_markdown())),
     ]
 }
 

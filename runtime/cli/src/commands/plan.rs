@@ -6,6 +6,7 @@ use streamkeeper_types::Result;
 use crate::{
     args::{Global, Output, Plan},
     job_file::JobFile,
+    report,
 };
 
 pub fn execute(arguments: &Plan, global: &Global) -> Result<()> {
@@ -15,6 +16,6 @@ pub fn execute(arguments: &Plan, global: &Global) -> Result<()> {
         Output::Json => Format::Json,
         Output::Dot => Format::Dot,
     };
-    println!("{}", plan.explain(format).trim_end());
+    report::line(plan.explain(format).trim_end());
     Ok(())
 }

@@ -46,7 +46,7 @@ pub fn execute(arguments: &Run, global: &Global) -> Result<()> {
     }
     let plan = file.plan()?;
     if plan.explain_only {
-        println!("{}", plan.explain(streamkeeper_sql::explain::Format::Tree).trim_end());
+        report::line(plan.explain(streamkeeper_sql::explain::Format::Tree).trim_end());
         return Ok(());
     }
     let mut local = local_job(&file, plan.graph, &launch(arguments, &file)?)?;
@@ -116,7 +116,9 @@ fn watch(handle: &JobHandle, stop: &AtomicBool, arguments: &Run, progress: &mut 
             let name = arguments.savepoint.clone().unwrap_or_else(default_name);
             let kind = CheckpointKind::StopSavepoint { drain: false };
             if let Err(error) = handle.snapshot(kind, SnapshotFormat::Canonical, Some(format!("savepoints/{name}"))) {
-                eprintln!("no savepoint was taken: {error}\nthe job goes on from its latest checkpoint when it is run again");
+                eprintln!(
+                    "no savepoint was taken: {error}\nthe job goes on from its latest checkpoint when it is run again"
+                );
                 handle.cancel();
             }
         }
@@ -140,19 +142,24 @@ fn finish(outcome: JobOutcome, status: &JobStatus, file: &JobFile, global: &Glob
     }
     match &outcome {
         JobOutcome::Finished => {
-            println!("finished: all input is read and committed");
+            report::line("finished: all input is read and committed");
             results::print(&results);
         }
         JobOutcome::AlreadyFinished => {
-            println!("already finished by an earlier run; nothing was changed");
+            report::line("already finished by an earlier run; nothing was changed");
             results::print(&results);
-            println!("to run it once more from the beginning: --discard-state");
+            report::line("to run it once more from the beginning: --discard-state");
         }
         JobOutcome::Stopped(savepoint) => {
             let folder = savepoint.manifest.trim_end_matches("/_metadata");
-            println!("stopped with savepoint {folder} ({}); run again to go on from it", size::display(savepoint.size));
+            report::line(&format!(
+                "stopped with savepoint {folder} ({}); run again to go on from it",
+                size::display(savepoint.size)
+            ));
         }
-        JobOutcome::Cancelled => println!("stopped without a savepoint; run again to go on from the latest checkpoint"),
+        JobOutcome::Cancelled => {
+            report::line("stopped without a savepoint; run again to go on from the latest checkpoint");
+        }
     }
     Ok(())
 }

@@ -7,15 +7,11 @@ use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use serde::Serialize;
 use streamkeeper_checkpoint::{Manifest, files, manifest};
 use streamkeeper_protocol::{CheckpointKind, SnapshotFormat};
-use streamkeeper_storage::FileStorage;
-use streamkeeper_types::{
-    Code, Error, Result, ResultExt, size,
-    snapshot::TableHandle,
-};
+use streamkeeper_types::{Code, Error, Result, ResultExt, size, snapshot::TableHandle};
 
 use crate::{
     args::{Global, Output, State},
-    report,
+    import, report,
 };
 
 pub fn execute(command: &State, global: &Global) -> Result<()> {
@@ -33,9 +29,7 @@ struct Snapshot {
 
 impl Snapshot {
     fn read(folder: &Path) -> Result<Self> {
-        let storage = FileStorage::new(folder)?;
-        let manifest = files::read_manifest(&storage, ".").map_err(|e| e.at(folder.display().to_string()))?;
-        Ok(Self { folder: folder.to_path_buf(), manifest })
+        Ok(Self { folder: folder.to_path_buf(), manifest: import::read_manifest(folder)? })
     }
 
     /// Path of a private file of a savepoint: it lies in the savepoint's own folder, wherever that was moved.
@@ -128,9 +122,16 @@ fn list_snapshots(path: &Path, global: &Global) -> Result<()> {
             SnapshotFormat::Native => "native",
             SnapshotFormat::Canonical => "canonical",
         };
-        vec![row.id.to_string(), kind.into(), format.into(), report::time(row.time), size::display(row.bytes), row.folder.clone()]
+        vec![
+            row.id.to_string(),
+            kind.into(),
+            format.into(),
+            report::time(row.time),
+            size::display(row.bytes),
+            row.folder.clone(),
+        ]
     });
-    println!("{}", report::table(&["ID", "KIND", "FORMAT", "TIME", "SIZE", "FOLDER"], cells.collect()));
+    report::line(&report::table(&["ID", "KIND", "FORMAT", "TIME", "SIZE", "FOLDER"], cells.collect()));
     Ok(())
 }
 
@@ -156,19 +157,22 @@ fn list_tables(path: &Path, global: &Global) -> Result<()> {
         return report::json(&rows);
     }
     let m = &snapshot.manifest;
-    println!("snapshot {} of {}, {} key groups", m.checkpoint, m.job, m.max_parallelism);
-    let cells = rows.into_iter().map(|row| {
-        vec![row.table, row.keys.join(", "), row.values.join(", "), row.subtasks.to_string(), row.operator]
-    });
-    println!("{}", report::table(&["TABLE", "KEY", "VALUES", "SUBTASKS", "OPERATOR"], cells.collect()));
+    report::line(&format!("snapshot {} of {}, {} key groups", m.checkpoint, m.job, m.max_parallelism));
+    let cells = rows
+        .into_iter()
+        .map(|row| vec![row.table, row.keys.join(", "), row.values.join(", "), row.subtasks.to_string(), row.operator]);
+    report::line(&report::table(&["TABLE", "KEY", "VALUES", "SUBTASKS", "OPERATOR"], cells.collect()));
     Ok(())
 }
 
 fn query(savepoint: &Path, sql: &str, global: &Global) -> Result<()> {
     let snapshot = Snapshot::read(savepoint)?;
     if snapshot.manifest.format != SnapshotFormat::Canonical {
-        return Err(Error::new(Code::SnapshotForeign, "this snapshot is not a canonical savepoint, so its state is not Parquet")
-            .way_out("take a savepoint: stop `streamkeeper run` with Ctrl-C"));
+        return Err(Error::new(
+            Code::SnapshotForeign,
+            "this snapshot is not a canonical savepoint, so its state is not Parquet",
+        )
+        .way_out("take a savepoint: stop `streamkeeper run` with Ctrl-C"));
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -179,7 +183,7 @@ fn query(savepoint: &Path, sql: &str, global: &Global) -> Result<()> {
         return json_rows(&batches);
     }
     let shown = pretty_format_batches(&batches).or_code(Code::Internal, || "showing the result".to_owned())?;
-    println!("{shown}");
+    report::line(&shown.to_string());
     Ok(())
 }
 
@@ -210,10 +214,10 @@ async fn execute_query(snapshot: &Snapshot, sql: &str) -> Result<Vec<arrow::arra
 }
 
 fn json_rows(batches: &[arrow::array::RecordBatch]) -> Result<()> {
-    let mut writer = arrow::json::ArrayWriter::new(std::io::stdout());
+    let mut writer = arrow::json::ArrayWriter::new(Vec::new());
     let references: Vec<_> = batches.iter().collect();
     writer.write_batches(&references).or_code(Code::Internal, || "writing JSON".to_owned())?;
     writer.finish().or_code(Code::Internal, || "writing JSON".to_owned())?;
-    println!();
+    report::line(&String::from_utf8_lossy(&writer.into_inner()));
     Ok(())
 }

@@ -59,10 +59,10 @@ fn print_table(outcomes: &[Outcome]) {
         let verdict = if outcome.failure.is_some() { "FAILED" } else { "ok" };
         rows.push(vec![verdict.to_owned(), outcome.variant.clone(), outcome.case.clone()]);
     }
-    println!("{}", report::table(&["RESULT", "RUN", "CASE"], rows));
+    report::line(&report::table(&["RESULT", "RUN", "CASE"], rows));
     for outcome in outcomes {
         if let Some(failure) = &outcome.failure {
-            println!("\n{} ({}):\n{failure}", outcome.case, outcome.variant);
+            report::line(&format!("\n{} ({}):\n{failure}", outcome.case, outcome.variant));
         }
     }
 }

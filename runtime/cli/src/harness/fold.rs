@@ -52,7 +52,8 @@ fn texts(batch: &RecordBatch) -> Result<Vec<(String, RowKind)>> {
                 .iter()
                 .map(|(array, shown)| {
                     let text = shown.value(row).to_string();
-                    let is_text = matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+                    let is_text =
+                        matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
                     if is_text && array.is_valid(row) { quoted(text) } else { text }
                 })
                 .collect();

@@ -9,9 +9,7 @@ use std::{
 };
 
 use arrow::datatypes::SchemaRef;
-use streamkeeper_engine::{
-    Polled, SourceContext, SourceFactory, SourceReader, Split, SplitCoordinator, SubtaskInfo,
-};
+use streamkeeper_engine::{Polled, SourceContext, SourceFactory, SourceReader, Split, SplitCoordinator, SubtaskInfo};
 use streamkeeper_types::Result;
 
 /// Counts the records of all gated sources of a job together and holds them back at a limit.

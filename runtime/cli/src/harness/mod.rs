@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 
 pub use fold::fold;
 pub use run::run;
-pub use suite::{Case, Suite};
 use streamkeeper_types::{Code, Error, Result};
+pub use suite::{Case, Suite};
 pub use variant::{Crash, ResumeFrom, Variant};
 
 /// Runs a case in one variant and compares every sink that it names.

@@ -4,7 +4,6 @@ use std::fmt;
 
 use streamkeeper_api::state::StateBackend;
 
-
 /// One way to run a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variant {
@@ -36,7 +35,8 @@ impl Variant {
     /// Every variant that a case runs in.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        let crash = |after_percent, parallelism| Crash { after_percent, parallelism, resume_from: ResumeFrom::Checkpoint };
+        let crash =
+            |after_percent, parallelism| Crash { after_percent, parallelism, resume_from: ResumeFrom::Checkpoint };
         let variant = |backend, parallelism, crashes| Self { backend, parallelism, crashes };
         let other = Crash { after_percent: 50, parallelism: 2, resume_from: ResumeFrom::SavepointOnOtherBackend };
         vec![

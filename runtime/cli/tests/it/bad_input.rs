@@ -44,7 +44,8 @@ fn files_and_yaml() {
     refuses(&["run", "/nowhere/job.yaml"], "FILE_UNREADABLE", "/nowhere/job.yaml");
     refuses(&["plan", &file("kind: [")], "JOB_INVALID", "line");
     refuses(&["plan", &file("kind: ConfigMap\napiVersion: v1\nmetadata:\n  name: x\n")], "JOB_INVALID", "no StreamJob");
-    let misspelt = "apiVersion: streamkeeper.dev/v1alpha1\nkind: StreamJob\nmetadata: {name: x}\nspec: {paralelism: 2, sql: x}\n";
+    let misspelt =
+        "apiVersion: streamkeeper.dev/v1alpha1\nkind: StreamJob\nmetadata: {name: x}\nspec: {paralelism: 2, sql: x}\n";
     refuses(&["plan", &file(misspelt)], "JOB_INVALID", "parallelism");
     let both = "apiVersion: streamkeeper.dev/v1alpha1\nkind: StreamJob\nmetadata: {name: x}\nspec: {sql: x, program: {image: y}}\n";
     refuses(&["plan", &file(both)], "JOB_INVALID", "sql");
@@ -81,7 +82,11 @@ fn a_missing_input_and_a_folder_that_cannot_be_written() {
     fs::write(folder.path().join("taken"), "").unwrap();
     refuses(&["run", "--quiet", &job(folder.path(), &sql("in.log", "taken/out"))], "NOT_WRITABLE", "taken");
     let path = job(folder.path(), &sql("in.log", "out"));
-    refuses(&["run", "--quiet", &path, "--storage", folder.path().join("taken/state").to_str().unwrap()], "NOT_WRITABLE", "taken");
+    refuses(
+        &["run", "--quiet", &path, "--storage", folder.path().join("taken/state").to_str().unwrap()],
+        "NOT_WRITABLE",
+        "taken",
+    );
     assert_success(&Command::new(BINARY).args(["run", "--quiet", &path]).output().unwrap());
 }
 
@@ -123,7 +128,10 @@ fn state_of_another_query_is_refused_and_kept() {
     example.finish(&[]);
     let state = example.folder.path().join(".streamkeeper/default/api-hits");
     let snapshot = newest_manifest(&state).parent().unwrap().to_str().unwrap().to_owned();
-    example.edit_job("SELECT window_start, path, COUNT(*) AS hits", "SELECT window_start, ts_path AS path, COUNT(*) AS hits");
+    example.edit_job(
+        "SELECT window_start, path, COUNT(*) AS hits",
+        "SELECT window_start, ts_path AS path, COUNT(*) AS hits",
+    );
     example.edit_job("TABLE access_log, DESCRIPTOR", "TABLE other, DESCRIPTOR");
     example.edit_job("GROUP BY window_start, window_end, path", "GROUP BY window_start, window_end, ts_path");
     example.edit_job(

@@ -79,7 +79,9 @@ fn the_examples_own_tests_pass_and_a_wrong_expectation_fails() {
 fn interrupted(example: &Example, arguments: &[&str]) {
     let child = example.run(arguments).spawn().unwrap();
     let state = example.folder.path().join(".streamkeeper/default/api-hits");
-    while !fs::read_dir(&state).is_ok_and(|mut d| d.any(|e| e.unwrap().file_name().to_string_lossy().starts_with("chk-"))) {
+    while !fs::read_dir(&state)
+        .is_ok_and(|mut d| d.any(|e| e.unwrap().file_name().to_string_lossy().starts_with("chk-")))
+    {
         std::thread::yield_now();
     }
     let pid = child.id().to_string();
@@ -100,7 +102,8 @@ fn ctrl_c_leaves_a_savepoint_that_sql_reads_and_any_parallelism_goes_on_from() {
     let tables: Value = serde_json::from_str(&tables).unwrap();
     let table = tables[0]["table"].as_str().unwrap();
     let sql = format!("SELECT COUNT(*) AS n FROM \"{table}\"");
-    let rows = stdout(Command::new(BINARY).args(["state", "query"]).arg(&savepoint).arg(&sql).args(["--output", "json"]));
+    let rows =
+        stdout(Command::new(BINARY).args(["state", "query"]).arg(&savepoint).arg(&sql).args(["--output", "json"]));
     assert!(serde_json::from_str::<Value>(&rows).unwrap()[0]["n"].as_u64().unwrap() > 0, "{rows}");
     example.finish(&["--parallelism", "3"]);
 }
@@ -112,7 +115,8 @@ fn a_savepoint_starts_the_job_elsewhere_on_another_backend() {
     interrupted(&example, &["--savepoint", "move"]);
     let savepoint = example.folder.path().join(".streamkeeper/default/api-hits/savepoints/move");
     let elsewhere = example.folder.path().join("elsewhere");
-    let arguments = ["--restore", savepoint.to_str().unwrap(), "--storage", elsewhere.to_str().unwrap(), "--backend", "memory"];
+    let arguments =
+        ["--restore", savepoint.to_str().unwrap(), "--storage", elsewhere.to_str().unwrap(), "--backend", "memory"];
     example.finish(&arguments);
 }
 

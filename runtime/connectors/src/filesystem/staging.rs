@@ -220,7 +220,7 @@ fn names_in(folder: &Path) -> Result<Vec<String>> {
 
 /// The subtask number in `<kind>-<operator>-<subtask>-<random>.<extension>`.
 fn subtask_of(name: &str) -> Option<u32> {
-    name.rsplitn(3, '-').nth(1)?.parse().ok()
+    name.rsplit('-').nth(1)?.parse().ok()
 }
 
 fn sync_folder(folder: &Path) -> Result<()> {

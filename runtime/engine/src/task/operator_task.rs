@@ -73,10 +73,13 @@ impl OperatorTask {
         }
     }
 
-    /// Every channel ended, and what the operators put out at the end is committed (F1). Without end of data the
-    /// sources were stopped by a savepoint, and its completion is what ended the channels.
+    /// Every channel ended, and what the operators put out is committed (F1). Channels that end without the end of data
+    /// belong to sources that a savepoint stopped.
     fn is_done(&self) -> bool {
-        let committed = self.end == InputEnd::Open || self.core.snapshots.final_completed();
+        let committed = match self.end {
+            InputEnd::Open => self.core.snapshots.stop_completed(),
+            InputEnd::Reached => self.core.snapshots.final_completed(),
+        };
         self.alignment.open_channels() == 0 && committed
     }
 

@@ -38,6 +38,8 @@ pub(super) struct Snapshots {
     completed: Option<CheckpointId>,
     /// First checkpoint that was cut behind the end of the input.
     final_from: Option<CheckpointId>,
+    /// The stop savepoint that was cut here.
+    stop: Option<CheckpointId>,
 }
 
 /// State of one operator as frozen at the cut.
@@ -49,7 +51,15 @@ struct Part {
 
 impl Snapshots {
     pub(super) fn new(reporter: Reporter, pool: UploadPool, uploader: Uploader) -> Self {
-        Self { reporter, pool, uploader, running: RunningUploads::default(), completed: None, final_from: None }
+        Self {
+            reporter,
+            pool,
+            uploader,
+            running: RunningUploads::default(),
+            completed: None,
+            final_from: None,
+            stop: None,
+        }
     }
 
     /// Takes the snapshot: pre-barrier work, the barrier, the synchronous parts as one step, then the upload.
@@ -73,6 +83,9 @@ impl Snapshots {
         let parts = self.freeze(&barrier, chain, source.as_deref())?;
         if end == InputEnd::Reached {
             self.final_from.get_or_insert(barrier.id);
+        }
+        if barrier.kind.is_stop() {
+            self.stop = Some(barrier.id);
         }
         let metrics = CheckpointMetrics {
             start_delay_us: u64::try_from(waited).unwrap_or(0).saturating_mul(1_000).saturating_sub(micros(alignment)),
@@ -137,8 +150,14 @@ impl Snapshots {
 
     pub(super) fn on_aborted(&mut self, id: CheckpointId, chain: &mut Chain) {
         self.running.cancel(id);
+        self.stop = self.stop.filter(|stop| *stop != id);
         chain.abort_state(id);
         chain.checkpoint_aborted(id);
+    }
+
+    /// Whether this task was told that the stop savepoint counts, if it cut one: only then its sinks have committed.
+    pub(super) fn stop_completed(&self) -> bool {
+        self.stop.is_none_or(|stop| self.completed.is_some_and(|completed| completed >= stop))
     }
 
     /// Whether a checkpoint completed that was cut behind the end of the input (F1).

@@ -58,10 +58,20 @@ pub struct Bench {
 impl Bench {
     /// A chain of two writers, `a` and `b`.
     pub fn new(channels: usize) -> Self {
-        Self::restored(channels, BTreeMap::new())
+        Self::start(vec![0; channels], BTreeMap::new())
+    }
+
+    /// With the logical input of each channel.
+    pub fn with_inputs(logical: &[usize]) -> Self {
+        Self::start(logical.to_vec(), BTreeMap::new())
     }
 
     pub fn restored(channels: usize, restore: BTreeMap<OperatorId, OperatorRestore>) -> Self {
+        Self::start(vec![0; channels], restore)
+    }
+
+    fn start(logical: Vec<usize>, restore: BTreeMap<OperatorId, OperatorRestore>) -> Self {
+        let channels = logical.len();
         let journal = Journal::default();
         let local = TempDir::new().unwrap();
         let gate = InputGate::new(channels, 1 << 20);
@@ -71,7 +81,7 @@ impl Bench {
         let target: Box<dyn ChannelSender> = Box::new(Witness(journal.clone()));
         let output = OutputEdge::new(&Partitioning::Forward, &schema(), vec![target], 0, 128).unwrap();
         let wiring = TaskWiring {
-            input: Some(TaskInput { gate, logical: vec![0; channels] }),
+            input: Some(TaskInput { gate, logical }),
             outputs: vec![output],
             interrupt: Interrupt::default(),
         };
@@ -226,11 +236,14 @@ impl OperatorFactory for Writer {
 impl Operator for Writer {
     fn process(
         &mut self,
-        _: usize,
+        input: usize,
         batch: RecordBatch,
         _: &mut OperatorContext,
         output: &mut dyn Output,
     ) -> Result<()> {
+        if input > 0 {
+            self.write(&format!("input {input}"));
+        }
         let values = arrow::array::AsArray::as_primitive::<arrow::datatypes::Int64Type>(batch.column(0)).values();
         assert!(!values.contains(&14), "fourteen");
         if values.contains(&13) {

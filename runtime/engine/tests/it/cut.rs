@@ -134,3 +134,29 @@ fn r31_a_cancelled_task_ends_wherever_it_waits() {
     bench.task.send(ToTask::Cancel);
     bench.state(&TaskState::Cancelled);
 }
+
+#[test]
+fn s2_one_cut_spans_all_logical_inputs() {
+    let mut bench = Bench::with_inputs(&[0, 1]);
+    bench.send(1, row(5));
+    bench.barrier(1, 1);
+    bench.send(1, row(6));
+    bench.barrier(0, 1);
+    bench.ack(1);
+    let journal = bench.journal.take();
+    let barrier = journal.iter().position(|line| line == "out: barrier 1").unwrap();
+    assert_eq!(journal[..barrier].iter().filter(|line| *line == "a: input 1").count(), 1, "{journal:?}");
+}
+
+#[test]
+fn idleness_goes_on_when_every_channel_is_idle_and_a_lone_idle_one_holds_nothing_back() {
+    let mut bench = Bench::new(2);
+    bench.send(1, Element::Idle);
+    bench.send(0, Element::Watermark(Watermark(4)));
+    bench.send(0, Element::Idle);
+    bench.barrier(0, 1);
+    bench.barrier(1, 1);
+    bench.ack(1);
+    let out: Vec<String> = bench.journal.take().into_iter().filter(|line| line.starts_with("out")).collect();
+    assert_eq!(out[..2], ["out: watermark 4", "out: Idle"]);
+}

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use streamkeeper_engine::{OperatorRestore, RestoredLists};
 use streamkeeper_network::Element;
-use streamkeeper_protocol::TaskState;
+use streamkeeper_protocol::{CheckpointKind, TaskState, ToTask};
 use streamkeeper_types::{CheckpointId, OperatorId};
 
-use crate::bench::{Bench, row};
+use crate::bench::{Bench, barrier, row};
 
 #[test]
 fn f1_finish_then_end_watermark_then_one_more_completed_checkpoint_then_the_end() {
@@ -51,7 +51,7 @@ fn f1_a_checkpoint_cut_before_the_end_of_data_is_not_the_final_one() {
     bench.send(0, Element::EndOfPartition);
     bench.state(&TaskState::AwaitingFinalCheckpoint);
     bench.complete(1);
-    bench.task.send(streamkeeper_protocol::ToTask::TriggerCheckpoint(crate::bench::barrier(2)));
+    bench.task.send(ToTask::TriggerCheckpoint(barrier(2)));
     assert!(bench.ack(2).finished, "it still takes part");
     bench.complete(2);
     bench.state(&TaskState::Finished);
@@ -96,4 +96,19 @@ fn r17_a_finished_operator_that_still_holds_something_to_commit_is_opened_and_to
     bench.state(&TaskState::Finished);
     let of_operators: Vec<String> = bench.journal.take().into_iter().filter(|line| !line.starts_with("out")).collect();
     assert_eq!(of_operators, ["b: snapshot", "b: completed 5"]);
+}
+
+#[test]
+fn a_stopped_task_waits_for_its_own_notification_even_if_all_channels_ended() {
+    let mut bench = Bench::new(1);
+    let mut stop = barrier(3);
+    stop.kind = CheckpointKind::StopSavepoint { drain: false };
+    bench.send(0, Element::Barrier(stop));
+    bench.send(0, Element::EndOfPartition);
+    bench.ack(3);
+    bench.complete(3);
+    bench.state(&TaskState::Finished);
+    let journal = bench.journal.take();
+    let end: Vec<&str> = journal.iter().rev().take(3).rev().map(String::as_str).collect();
+    assert_eq!(end, ["a: completed 3", "b: completed 3", "out: EndOfPartition"]);
 }

@@ -12,7 +12,7 @@ use streamkeeper_checkpoint::{
     recovery,
     restore::RestorePlan,
 };
-use streamkeeper_types::{CheckpointId, Code, Error, FileRef, Generation, Result};
+use streamkeeper_types::{CheckpointId, Code, Error, FileRef, Result};
 
 use super::{JobSpec, RestoreChoice, peek::peek, restore};
 use crate::engine::Inherited;
@@ -71,13 +71,14 @@ fn is_finished(state: &JobState) -> bool {
 fn apply_choice(spec: &JobSpec, log: &mut JobLog, listed: &[String]) -> Result<RestorePlan> {
     let source = match &spec.restore {
         RestoreChoice::Auto => {
-            refuse_empty_start(log.state(), log.generation(), listed)?;
+            refuse_empty_start(log.state(), listed)?;
             let manifest = restore::start_point(spec.storage.as_ref(), log.state())?.manifest;
             return restore::plan(spec, manifest.as_ref());
         }
         RestoreChoice::From(path) => RestoreSource::Savepoint { path: path.clone() },
         RestoreChoice::Discard => RestoreSource::Discard,
     };
+    skip_known_ids(log, listed)?;
     let floor = log.state().next_id;
     let record = Record::Source { source, floor };
     let mut state = log.state().clone();
@@ -88,18 +89,40 @@ fn apply_choice(spec: &JobSpec, log: &mut JobLog, listed: &[String]) -> Result<R
     Ok(plan)
 }
 
-/// Beginning empty must never be an accident: snapshots that recovery cannot choose, or a log that is gone.
-fn refuse_empty_start(state: &JobState, generation: Generation, listed: &[String]) -> Result<()> {
+/// Beginning empty must never be an accident: snapshots that recovery does not choose, or whose log is gone.
+fn refuse_empty_start(state: &JobState, listed: &[String]) -> Result<()> {
     if recovery::choose(state) != StartFrom::Empty {
         return Ok(());
     }
-    let log_is_new = generation == Generation(1);
-    let lies_there = listed.iter().find(|path| path.ends_with("/_metadata") && log_is_new);
     let in_log = state.completed.first().map(|savepoint| &savepoint.manifest);
-    let Some(found) = lies_there.or(in_log) else { return Ok(()) };
+    let Some(found) = unknown_manifests(state, listed).next().or(in_log) else { return Ok(()) };
     let cause = format!("the job would begin empty, though the snapshot `{found}` exists");
     Err(Error::new(Code::EmptyStart, cause)
         .way_out("begin with a snapshot by --restore <its folder>, or give existing state up by --discard-state"))
+}
+
+/// Manifests that no reign of this log can have written: a log hands an id out before anything is written under it.
+fn unknown_manifests<'a>(state: &'a JobState, listed: &'a [String]) -> impl Iterator<Item = &'a String> {
+    let is_unknown = |path: &str| match checkpoint_of(path) {
+        Some(id) => id >= state.next_id,
+        None => state.next_id == CheckpointId::FIRST,
+    };
+    listed.iter().filter(move |path| path.ends_with("/_metadata") && is_unknown(path))
+}
+
+/// The checkpoint in whose folder a file lies.
+fn checkpoint_of(path: &str) -> Option<CheckpointId> {
+    path.strip_prefix("chk-")?.split('/').next()?.parse().ok().map(CheckpointId)
+}
+
+/// Ids under which files of a lost log lie are spent.
+fn skip_known_ids(log: &mut JobLog, listed: &[String]) -> Result<()> {
+    let from = log.state().next_id;
+    let highest = listed.iter().filter_map(|path| checkpoint_of(path)).max();
+    match highest.filter(|highest| *highest >= from) {
+        Some(highest) => Ok(log.append(&Record::Ids { from, to: highest.next() })?),
+        None => Ok(()),
+    }
 }
 
 /// Manifests of all snapshots in the log; of replaced ones as far as they can be read, since their removal may have

@@ -1,9 +1,13 @@
 //! Begins to run a job.
 
-use std::{sync::Arc, thread};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    thread,
+};
 
 use streamkeeper_engine::{JobGraph, NodeFactory, Partitioning};
-use streamkeeper_types::{Code, Result, ResultExt};
+use streamkeeper_types::{Code, Error, Result, ResultExt};
 
 use super::{
     Inbox, JobHandle, JobOutcome, JobSpec, Mail, Phase, StatusBoard, TaskManagers,
@@ -28,25 +32,26 @@ pub fn start(
     ended: impl FnOnce() + Send + 'static,
 ) -> Result<JobHandle> {
     let board = StatusBoard::default();
+    let mut lock = None;
     let run: Box<dyn FnOnce() -> Result<JobOutcome> + Send> = match open::open(&spec)? {
         Opened::AlreadyFinished => {
             board.change(|status| status.phase = Phase::Ended);
             Box::new(|| Ok(JobOutcome::AlreadyFinished))
         }
-        Opened::Reigning(reigning) => {
-            let (driver, lock) = driver(spec, *reigning, task_managers, &inbox, mail, board.clone())?;
-            Box::new(move || {
-                let outcome = driver.run();
-                drop(lock);
-                outcome
-            })
+        Opened::Reigning(mut reigning) => {
+            lock = reigning.lock.take();
+            let driver = driver(spec, *reigning, task_managers, &inbox, mail, board.clone())?;
+            Box::new(move || driver.run())
         }
     };
     let shown = board.clone();
     let body = move || {
-        let outcome = run();
+        // Whatever happens here, the tasks must be stopped and whoever waits be told.
+        let outcome = catch_unwind(AssertUnwindSafe(run))
+            .unwrap_or_else(|_| Err(Error::internal("the JobManager panicked").way_out("report this as a bug")));
         shown.change(|status| status.phase = Phase::Ended);
         ended();
+        drop(lock);
         outcome
     };
     let thread = thread::Builder::new()
@@ -56,7 +61,7 @@ pub fn start(
     Ok(JobHandle { inbox, board, thread: Some(thread) })
 }
 
-/// A driver that has not begun, and the lock that must outlive it.
+/// A driver that has not begun.
 fn driver(
     spec: JobSpec,
     reigning: Reigning,
@@ -64,8 +69,8 @@ fn driver(
     inbox: &Inbox,
     mail: Mail,
     board: StatusBoard,
-) -> Result<(Driver, Option<std::fs::File>)> {
-    let Reigning { log, plan, inherited, orphans, restored_from, lock } = reigning;
+) -> Result<Driver> {
+    let Reigning { log, plan, inherited, orphans, restored_from, lock: _ } = reigning;
     let graph = restore::chain(&spec, &plan);
     let janitor = Janitor::start(Arc::clone(&spec.storage), inbox.clone())?;
     janitor.remove(None, orphans);
@@ -79,7 +84,7 @@ fn driver(
     )?;
     board.change(|status| status.restored_from = restored_from);
     let state = DriverState::new();
-    Ok((Driver { spec, job, log, graph, task_managers, mail, janitor, board, state }, lock))
+    Ok(Driver { spec, job, log, graph, task_managers, mail, janitor, board, state })
 }
 
 /// The graph as the engine sees it.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::{
     common::{DFSchema, DataFusionError, Result, config::ConfigOptions, not_impl_err},
+    functions::core::planner::CoreFunctionPlanner,
     functions_aggregate::planner::AggregateFunctionPlanner,
     functions_window::planner::WindowFunctionPlanner,
     logical_expr::{
@@ -28,6 +29,8 @@ pub(super) struct Functions {
 impl Functions {
     pub(super) fn new() -> Self {
         let mut planners = FlinkFunctions::expr_planners();
+        // `row.field` where the row is a column of a table.
+        planners.push(Arc::new(CoreFunctionPlanner::default()));
         // COUNT(*), with and without OVER.
         planners.push(Arc::new(AggregateFunctionPlanner));
         planners.push(Arc::new(WindowFunctionPlanner));

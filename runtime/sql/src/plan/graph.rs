@@ -6,8 +6,7 @@ use arrow::datatypes::SchemaRef;
 use streamkeeper_engine::{
     Changelog, Edge, Node, NodeFactory, OperatorFactory, Partitioning, StateDescription, StreamGraph,
 };
-use streamkeeper_state::TableSpec;
-use streamkeeper_types::{OperatorId, duration};
+use streamkeeper_types::OperatorId;
 
 use super::fingerprint::{Ids, Lineage};
 
@@ -84,16 +83,4 @@ impl GraphBuilder {
         }
         alias
     }
-}
-
-/// State tables as `plan` shows them; the first one has the operator's alias, the others serve it.
-pub(crate) fn describe_state(tables: &[TableSpec], alias: &str) -> Vec<StateDescription> {
-    let describe = |(index, table): (usize, &TableSpec)| StateDescription {
-        name: table.name().to_owned(),
-        alias: if index == 0 { alias.to_owned() } else { format!("{alias}.{}", table.name()) },
-        keys: table.key().fields().iter().map(|field| field.name().clone()).collect(),
-        values: table.values().iter().map(|field| field.name.clone()).collect(),
-        ttl: table.ttl().map(|ttl| duration::format(ttl.duration)),
-    };
-    tables.iter().enumerate().map(describe).collect()
 }

@@ -15,6 +15,7 @@ mod functions;
 mod graph;
 mod length;
 mod logical;
+mod named_state;
 mod not_null;
 mod refuse;
 mod script;

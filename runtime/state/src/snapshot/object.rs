@@ -239,3 +239,42 @@ impl<W: Write> Write for Hashing<'_, W> {
         self.out.flush()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use streamkeeper_types::snapshot::FieldSchema;
+
+    use super::*;
+
+    /// Golden header of version 1: a change here is a new version of every stored delta.
+    const HEADER: &str = concat!(
+        r#"{"tables":[{"name":"t","schema":{"version":1,"key":[{"name":"k","data_type":"int64"}],"#,
+        r#""prefix":0,"hashed":1,"values":[],"ttl":false}}],"sections":[]}"#,
+    );
+
+    #[test]
+    fn the_frame_has_its_golden_bytes_and_is_read_back() {
+        let schema = TableSchema {
+            version: 1,
+            key: vec![FieldSchema { name: "k".into(), data_type: "int64".into() }],
+            prefix: 0,
+            hashed: 1,
+            values: Vec::new(),
+            ttl: false,
+        };
+        let mut written = Vec::new();
+        StateObject::new(vec![("t".into(), schema.clone())], Vec::new()).write(&mut written).unwrap();
+
+        let mut expected = b"SKSTATE1".to_vec();
+        expected.extend_from_slice(&u32::try_from(HEADER.len()).unwrap().to_le_bytes());
+        expected.extend_from_slice(HEADER.as_bytes());
+        let hash = key_group::hash(&expected);
+        expected.extend_from_slice(&hash.to_le_bytes());
+        assert_eq!(written, expected);
+
+        let read = StateObject::read(&written.into()).unwrap();
+        assert_eq!(read.tables().collect::<Vec<_>>(), [("t", &schema)]);
+    }
+}

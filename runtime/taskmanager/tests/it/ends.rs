@@ -87,3 +87,19 @@ fn r18_an_intermediate_savepoint_commits_nothing_and_can_be_restored_from() {
     assert_eq!(run_local(again).unwrap().join().unwrap(), JobOutcome::Finished);
     world.check_exactly_once();
 }
+
+#[test]
+fn a_drain_finishes_the_operators_and_commits_all_that_was_read() {
+    let mut world = World { interval: None, ..World::new(4, 900) };
+    world.numbers.gate = Gate::default();
+    let job = world.start(2).unwrap();
+    job.wait_until(LONG, |status| status.vertices.first().is_some_and(|source| source.records_in > 0));
+    let kind = CheckpointKind::StopSavepoint { drain: true };
+    job.snapshot(kind, SnapshotFormat::Canonical, Some("savepoints/drained".into())).unwrap();
+    let board = job.board().clone();
+    assert!(matches!(job.join().unwrap(), JobOutcome::Stopped(_)));
+    let status = board.read();
+    let read = status.vertices[0].records_in;
+    assert_eq!(world.outside.rows().len() as u64, read, "{status:?}");
+    assert_eq!(status.vertices[1].watermark, Some(i64::MAX), "the end watermark came");
+}

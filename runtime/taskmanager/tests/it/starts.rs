@@ -28,13 +28,20 @@ fn lost() -> World {
 
 #[test]
 fn a_log_that_is_gone_is_no_reason_to_begin_empty() {
-    let world = lost();
+    let mut world = lost();
     for object in world.storage.list("log").unwrap() {
         world.storage.delete(&object.path).unwrap();
     }
-    let error = refused(world.start(2));
-    assert_eq!(error.code, Code::EmptyStart);
-    assert!(error.way_out.is_some());
+    for _ in 0..3 {
+        let error = refused(world.start(2));
+        assert_eq!(error.code, Code::EmptyStart);
+        assert!(error.way_out.is_some());
+    }
+    world.outside = Outside::new(world.fuse.clone());
+    let mut job = world.job(2);
+    job.job.restore = RestoreChoice::Discard;
+    assert_eq!(run_local(job).unwrap().join().unwrap(), JobOutcome::Finished);
+    world.check_exactly_once();
 }
 
 #[test]

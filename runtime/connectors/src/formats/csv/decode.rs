@@ -117,7 +117,7 @@ mod tests {
         let value = |array: &ArrayRef, row| {
             if array.is_null(row) { "∅".to_owned() } else { array_value_to_string(array, row).unwrap() }
         };
-        let rows = decoded.columns.first().map_or(0, |c| c.len());
+        let rows = decoded.columns.first().map_or(0, Array::len);
         let rows = (0..rows).map(|row| decoded.columns.iter().map(|c| value(c, row)).collect()).collect();
         (rows, decoded.bad.into_iter().map(|bad| bad.cause).collect())
     }

@@ -184,7 +184,7 @@ mod tests {
         let input = Input { bytes: text, stop: text.len(), end: End::OfFile, max_rows: 1_000 };
         let decoded = JsonDecoder::new(schema).unwrap().decode(input).unwrap();
         assert_eq!(decoded.consumed, text.len());
-        let rows = decoded.columns.first().map_or(0, |c| c.len());
+        let rows = decoded.columns.first().map_or(0, arrow::array::Array::len);
         let value =
             |c: &ArrayRef, row| if c.is_null(row) { "∅".to_owned() } else { array_value_to_string(c, row).unwrap() };
         ((0..rows).map(|row| decoded.columns.iter().map(|c| value(c, row)).collect()).collect(), decoded.bad)

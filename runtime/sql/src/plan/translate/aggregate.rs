@@ -9,7 +9,7 @@ use datafusion::{
     physical_expr::expressions::CastExpr,
     scalar::ScalarValue,
 };
-use streamkeeper_engine::{Changelog, OperatorFactory};
+use streamkeeper_engine::Changelog;
 use streamkeeper_operators::{AggregateFunction, AggregateSpec, GroupAggregateFactory, GroupAggregateSpec};
 use streamkeeper_types::{Error, Result};
 
@@ -21,7 +21,8 @@ use super::{
 };
 use crate::plan::{
     fault::Spot,
-    graph::{Step, describe_state},
+    graph::Step,
+    named_state::NamedState,
     stream::{Column, Role, Stream, Value, WindowPart},
 };
 
@@ -122,6 +123,7 @@ impl Translator<'_> {
             alias: alias.clone(),
         });
         let factory = factory.map_err(|error| self.scope.place(error, &aggregate_spots(&aggregates)))?;
+        let factory = NamedState::new(factory, alias);
         let step = Step {
             kind: "aggregate",
             keys: &lineages,
@@ -130,7 +132,7 @@ impl Translator<'_> {
             details: grouping_details(&output[..keys.len()], &aggregates),
             output: schema,
             changelog: Changelog::Updating,
-            state: describe_state(&factory.tables(), &alias),
+            state: factory.describe(),
             parallelism: keys.is_empty().then_some(1),
         };
         let head = self.graph.operator(step, self.target, Arc::new(factory), (input.head, exchange(&keys)));

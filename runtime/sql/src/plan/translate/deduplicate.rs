@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use streamkeeper_engine::{Changelog, OperatorFactory, Partitioning};
+use streamkeeper_engine::{Changelog, Partitioning};
 use streamkeeper_operators::{
     self as operators, DeduplicateFactory, DeduplicateSpec, TimeOrder, changelog::updating_schema,
 };
@@ -14,7 +14,8 @@ use super::{
 };
 use crate::plan::{
     fault::Spot,
-    graph::{Step, describe_state},
+    graph::Step,
+    named_state::NamedState,
     stream::{Keep, RowNumber, Stream},
 };
 
@@ -51,6 +52,7 @@ impl Translator<'_> {
             alias: alias.clone(),
         });
         let factory = factory.map_err(|error| self.scope.place(error, &[Spot::Function("ROW_NUMBER")]))?;
+        let factory = NamedState::new(factory, alias);
         let time = if by_rowtime { "rowtime" } else { "proctime" };
         let kind = format!("deduplicate {word} by {time}");
         let lineages: Vec<String> = ranking.partition.iter().map(|key| key.lineage.clone()).collect();
@@ -66,7 +68,7 @@ impl Translator<'_> {
             ],
             output,
             changelog,
-            state: describe_state(&factory.tables(), &alias),
+            state: factory.describe(),
             parallelism: keys.is_empty().then_some(1),
         };
         let lineage = stream.lineage.step(&kind, &lineages);

@@ -6,7 +6,7 @@ use datafusion::{
     common::{DFSchema, ScalarValue},
     logical_expr::{Expr, ExprSchemable, Window, expr::WindowFunction},
 };
-use streamkeeper_engine::{Changelog, OperatorFactory};
+use streamkeeper_engine::Changelog;
 use streamkeeper_operators::{LagColumn, LagFactory, LagSpec, TimeOrder};
 use streamkeeper_types::Result;
 
@@ -18,7 +18,8 @@ use super::{
 };
 use crate::plan::{
     fault::Spot,
-    graph::{Step, describe_state},
+    graph::Step,
+    named_state::NamedState,
     stream::{Column, Role, Stream, Value},
 };
 
@@ -98,6 +99,7 @@ impl Translator<'_> {
             alias: alias.clone(),
         });
         let factory = factory.map_err(|error| self.scope.place(error, SPOT))?;
+        let factory = NamedState::new(factory, alias);
         let names = |columns: &[Column]| columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(", ");
         let step = Step {
             kind,
@@ -111,7 +113,7 @@ impl Translator<'_> {
             ],
             output: schema,
             changelog: Changelog::InsertOnly,
-            state: describe_state(&factory.tables(), &alias),
+            state: factory.describe(),
             parallelism: keys.is_empty().then_some(1),
         };
         let head = self.graph.operator(step, self.target, Arc::new(factory), (stream.head, exchange(&keys)));

@@ -14,7 +14,7 @@ use datafusion::{
     },
     logical_expr::{Expr, Projection},
 };
-use streamkeeper_engine::{Changelog, OperatorFactory, Partitioning};
+use streamkeeper_engine::{Changelog, Partitioning};
 use streamkeeper_operators::{
     WindowAggregateFactory, WindowAggregateSpec, WindowAssignFactory, WindowAssignSpec, WindowSpec, WindowTime,
 };
@@ -32,8 +32,9 @@ use crate::{
     parse::{WindowKind, WindowTvf},
     plan::{
         fault::Spot,
-        graph::{Step, describe_state},
+        graph::Step,
         length::Length,
+        named_state::NamedState,
         stream::{Attached, Column, Pending, PendingWindow, Role, Stream, TimeKind, Value, WindowPart},
     },
     types::SqlType,
@@ -215,6 +216,7 @@ impl Translator<'_> {
             alias: alias.clone(),
         });
         let factory = factory.map_err(|error| self.scope.place(error, &aggregate_spots(&aggregates)))?;
+        let factory = NamedState::new(factory, alias);
         let mut details = grouping_details(&output[..keys.len()], &aggregates);
         details.push(("window".to_owned(), shown(attached.tvf)));
         let step = Step {
@@ -225,7 +227,7 @@ impl Translator<'_> {
             details,
             output: schema,
             changelog: Changelog::InsertOnly,
-            state: describe_state(&factory.tables(), &alias),
+            state: factory.describe(),
             parallelism: keys.is_empty().then_some(1),
         };
         let head = self.graph.operator(step, self.target, Arc::new(factory), (input.head, exchange(&keys)));

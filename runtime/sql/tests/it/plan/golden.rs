@@ -156,3 +156,36 @@ fn idle_state_is_dropped_after_the_time_that_set_says() {
         "SET 'table.exec.state.ttl' = '1h'; INSERT INTO printed SELECT auction, COUNT(*) FROM bid GROUP BY auction"
     ));
 }
+
+/// Nexmark's own text: rows in columns, views over them, names that need backquotes.
+const NEXMARK: &str = "
+CREATE TABLE src (
+  event_type INT,
+  person ROW<id BIGINT, name VARCHAR, `dateTime` TIMESTAMP(3), extra VARCHAR>,
+  auction ROW<id BIGINT, itemName VARCHAR, `dateTime` TIMESTAMP(3), seller BIGINT, extra VARCHAR>,
+  bid ROW<auction BIGINT, bidder BIGINT, price BIGINT, channel VARCHAR, url VARCHAR, `dateTime` TIMESTAMP(3), extra VARCHAR>,
+  `dateTime` AS CASE WHEN event_type = 0 THEN person.`dateTime` WHEN event_type = 1 THEN auction.`dateTime`
+    ELSE bid.`dateTime` END,
+  WATERMARK FOR `dateTime` AS `dateTime` - INTERVAL '4' SECOND
+) WITH ('connector' = 'filesystem', 'path' = 'events', 'format' = 'json');
+CREATE VIEW bids AS SELECT bid.auction, bid.bidder, bid.price, bid.channel, bid.url, `dateTime`, bid.extra
+  FROM src WHERE event_type = 2;
+CREATE TABLE q1 (auction BIGINT, bidder BIGINT, price DECIMAL(23, 3), `dateTime` TIMESTAMP(3), extra VARCHAR)
+  WITH ('connector' = 'blackhole');
+CREATE TABLE q2 (auction BIGINT, price BIGINT) WITH ('connector' = 'blackhole');
+CREATE TABLE q5 (auction BIGINT, num BIGINT, st TIMESTAMP(3)) WITH ('connector' = 'blackhole');
+INSERT INTO q1 SELECT auction, bidder, 0.908 * price, `dateTime`, extra FROM bids;
+INSERT INTO q2 SELECT auction, price FROM bids WHERE MOD(auction, 123) = 0;
+INSERT INTO q5 SELECT auction, count(*) AS num, window_start AS st
+  FROM TABLE(HOP(TABLE bids, DESCRIPTOR(`dateTime`), INTERVAL '2' SECOND, INTERVAL '10' SECOND))
+  GROUP BY auction, window_start, window_end;
+";
+
+#[test]
+fn nexmark_reads_fields_of_rows_through_views() {
+    let plan = try_plan(NEXMARK).unwrap_or_else(|error| panic!("{error}"));
+    let names: Vec<&str> = plan.graph.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names.iter().filter(|name| **name == "Source(src)").count(), 1, "{names:?}");
+    assert!(names.contains(&"WindowAggregate(HOP 10s every 2s)"), "{names:?}");
+    assert!(plan.graph.nodes.iter().all(|node| node.changelog == streamkeeper_engine::Changelog::InsertOnly));
+}
