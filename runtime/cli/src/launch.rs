@@ -59,7 +59,7 @@ pub fn local_job(file: &JobFile, graph: StreamGraph, launch: &Launch) -> Result<
             restart: restart_strategy(job.restart),
             checkpoints,
             storage,
-            lock: Some(work_dir.with_extension("lock")),
+            lock: Some(lock_file(&work_dir)),
             restore: launch.restore.clone(),
             dropped_state: launch.dropped_state,
             clock: Arc::new(SystemClock),
@@ -87,6 +87,13 @@ fn work_dir(base_dir: &Path, url: &str, namespace: &str, name: &str) -> PathBuf 
         (None, false) => base_dir.join(url),
     };
     root.join(".work").join(format!("{namespace}.{name}"))
+}
+
+/// Beside the working folder, which each start empties.
+fn lock_file(work_dir: &Path) -> PathBuf {
+    let mut name = work_dir.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
 }
 
 fn checkpoint_options(settings: &CheckpointSettings) -> CheckpointOptions {

@@ -26,6 +26,10 @@ impl VisitorMut for Renamer {
             let SelectItem::UnnamedExpr(expr) = item else { continue };
             let name = name_of(expr);
             if seen.insert(name.clone()) && !taken.contains(&name) {
+                if let Expr::CompoundIdentifier(_) = expr {
+                    // `row.field` is called `field`, which DataFusion calls `row[field]`.
+                    *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::with_quote('`', name) };
+                }
                 continue;
             }
             let mut number = 0;
@@ -72,6 +76,7 @@ mod tests {
             assert_eq!(apply(ast).to_string(), expected);
         };
         check("SELECT a, b FROM t", "SELECT a, b FROM t");
+        check("SELECT t.r.a FROM t", "SELECT t.r.a AS `a` FROM t");
         check("SELECT a, t.a, a FROM t", "SELECT a, t.a AS `a0`, a AS `a1` FROM t");
         check("SELECT a, b AS a0, a FROM t", "SELECT a, b AS a0, a AS `a1` FROM t");
         check("SELECT COUNT(*), COUNT(*) FROM t", "SELECT COUNT(*), COUNT(*) AS `COUNT(*)0` FROM t");
