@@ -25,7 +25,11 @@ fn main() {
         let input = mutator.next_input();
         inputs += 1;
         if catch_unwind(|| (target.run)(&input)).is_err() {
-            eprintln!("{} fails after {inputs} inputs of seed {seed} on:\n{:?}", target.name, String::from_utf8_lossy(&input));
+            eprintln!(
+                "{} fails after {inputs} inputs of seed {seed} on:\n{:?}",
+                target.name,
+                String::from_utf8_lossy(&input)
+            );
             std::process::exit(1);
         }
     }

@@ -69,7 +69,12 @@ fn format(format: &str, bytes: &[u8]) {
         folder.path().join("input")
     });
     fs::write(&path, bytes).expect("a temporary file can be written");
-    let options = [("connector", "filesystem"), ("format", format), ("on-error", "skip"), ("path", path.to_str().unwrap_or_default())];
+    let options = [
+        ("connector", "filesystem"),
+        ("format", format),
+        ("on-error", "skip"),
+        ("path", path.to_str().unwrap_or_default()),
+    ];
     let table = TableDefinition {
         name: "t".to_owned(),
         job: "default/fuzz".to_owned(),

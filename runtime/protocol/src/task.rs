@@ -38,9 +38,16 @@ pub struct FromTask {
 pub enum TaskReport {
     State(TaskState),
     /// Snapshot `id` of this task is stored.
-    Ack { id: CheckpointId, snapshot: SubtaskSnapshot, metrics: CheckpointMetrics },
+    Ack {
+        id: CheckpointId,
+        snapshot: SubtaskSnapshot,
+        metrics: CheckpointMetrics,
+    },
     /// This task takes no part in `id`; the task runs on.
-    Decline { id: CheckpointId, reason: DeclineReason },
+    Decline {
+        id: CheckpointId,
+        reason: DeclineReason,
+    },
     /// From a reader to its split coordinator.
     Coordinator(CoordinatorEvent),
     Metrics(SubtaskMetrics),

@@ -254,10 +254,11 @@ fn remove_abandoned(folder: &Path) {
 
 fn write_error(file: &Path, error: &io::Error) -> Error {
     match error.kind() {
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-            Error::new(Code::NotWritable, format!("{}: {error}", file.display()))
-                .way_out("make the folder writable for this user, or choose another checkpoint storage")
-        }
+        ErrorKind::PermissionDenied
+        | ErrorKind::ReadOnlyFilesystem
+        | ErrorKind::NotADirectory
+        | ErrorKind::AlreadyExists => Error::new(Code::NotWritable, format!("{}: {error}", file.display()))
+            .way_out("make the folder writable for this user, or choose another checkpoint storage"),
         ErrorKind::Unsupported => Error::new(Code::Storage, format!("{}: {error}", file.display()))
             .way_out("checkpoint storage needs a file system with hard links; choose another folder"),
         _ => Error::io(Code::Storage, file.display(), error),

@@ -86,7 +86,20 @@ mod tests {
         assert_eq!(parse("1h30m"), Ok(Duration::from_secs(5400)));
         assert_eq!(parse("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(parse("0s"), Ok(Duration::ZERO));
-        for bad in ["", "10", "s", "10min", "30d", "-1s", "1.5s", "1 s", "１s", "99999999999999999999s", "9223372036854775807s", "1s "] {
+        for bad in [
+            "",
+            "10",
+            "s",
+            "10min",
+            "30d",
+            "-1s",
+            "1.5s",
+            "1 s",
+            "１s",
+            "99999999999999999999s",
+            "9223372036854775807s",
+            "1s ",
+        ] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

@@ -36,7 +36,11 @@ pub fn display(bytes: u64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    if unit == 0 { format!("{bytes} B") } else { format!("{value:.*} {}", if value < 10.0 { 2 } else { usize::from(value < 100.0) }, units[unit]) }
+    if unit == 0 {
+        format!("{bytes} B")
+    } else {
+        format!("{value:.*} {}", if value < 10.0 { 2 } else { usize::from(value < 100.0) }, units[unit])
+    }
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ impl Example {
             .into_iter()
             .map(|((minute, path), count)| {
                 let path = if path.contains([',', '"']) { format!("\"{}\"", path.replace('"', "\"\"")) } else { path };
-                format!("{},{path},{count}", minute.format("%Y-%m-%d %H:%M:%S%.3f"))
+                format!("{},{path},{count}", minute.format("%Y-%m-%d %H:%M:%S"))
             })
             .collect();
         expected.sort();
