@@ -45,3 +45,9 @@ def run(binary, workload, sql, events, parallelism):
                 "cpu_s": round(cpu, 2), "peak_rss_mb": round(rss)}
     finally:
         shutil.rmtree(folder)
+
+
+def state_bench(rows=1_000_000):
+    """The state layer's own benchmark; prints a table."""
+    subprocess.run(["cargo", "run", "--release", "-q", "-p", "streamkeeper-state-rocksdb", "--example", "state_bench", str(rows)],
+                   cwd=ROOT, check=True)

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use streamkeeper_api::{CheckpointSettings, RestartStrategy as JobRestart, state::StateBackend};
+use streamkeeper_api::{CheckpointSettings, RestartStrategy as JobRestart, config::Config, state::StateBackend};
 use streamkeeper_checkpoint::restore::DroppedState;
 use streamkeeper_engine::{StreamGraph, SystemClock};
 use streamkeeper_jobmanager::engine::{
@@ -47,7 +47,9 @@ pub fn local_job(file: &JobFile, graph: StreamGraph, launch: &Launch) -> Result<
     let storage = open_job(url, &base_dir, &job.namespace, &job.name)?;
     let work_dir = work_dir(&base_dir, url, &job.namespace, &job.name);
     let plan = MemoryPlan::new(launch.memory.or(job.config.size("memory.total")), Some(job.state.memory_percent))?;
-    let checkpoints = checkpoint_options(&job.checkpoint);
+    let mut tasks = TaskManagerOptions::new(launch.parallelism, plan.network, work_dir.clone());
+    tasks.flush_timeout = job.config.duration("network.flush-timeout").unwrap_or(tasks.flush_timeout);
+    tasks.cancel_timeout = job.config.duration("task.cancel-timeout").unwrap_or(tasks.cancel_timeout);
     Ok(LocalJob {
         job: JobSpec {
             namespace: job.namespace.clone(),
@@ -57,14 +59,14 @@ pub fn local_job(file: &JobFile, graph: StreamGraph, launch: &Launch) -> Result<
             parallelism: launch.parallelism,
             max_parallelism: job.max_parallelism,
             restart: restart_strategy(job.restart),
-            checkpoints,
+            checkpoints: checkpoint_options(&job.checkpoint, &job.config),
             storage,
             lock: Some(lock_file(&work_dir)),
             restore: launch.restore.clone(),
             dropped_state: launch.dropped_state,
             clock: Arc::new(SystemClock),
         },
-        tasks: TaskManagerOptions::new(launch.parallelism, plan.network, work_dir),
+        tasks,
         backend: backend(launch.backend, plan.state),
     })
 }
@@ -96,15 +98,21 @@ fn lock_file(work_dir: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn checkpoint_options(settings: &CheckpointSettings) -> CheckpointOptions {
+fn checkpoint_options(settings: &CheckpointSettings, config: &Config) -> CheckpointOptions {
+    let defaults = CheckpointOptions::default();
+    let count = |key: &str, default: usize| {
+        config.integer(key).and_then(|number| usize::try_from(number).ok()).unwrap_or(default)
+    };
     CheckpointOptions {
+        max_queued: count("checkpoint.max-queued", defaults.max_queued),
+        history: count("checkpoint.history", defaults.history),
         interval: settings.interval,
         min_pause: settings.min_pause,
         timeout: settings.timeout,
         tolerable_failures: settings.tolerable_failures,
         retained: settings.retained as usize,
         sharing: if settings.incremental { Sharing::Incremental } else { Sharing::Full },
-        ..CheckpointOptions::default()
+        ..defaults
     }
 }
 

@@ -58,7 +58,8 @@ pub fn execute(arguments: &Run, global: &Global) -> Result<()> {
     let handle = run_local(local)?;
     let board = handle.board().clone();
     let mut progress = Progress::new(global.output, arguments.quiet);
-    watch(&handle, &stop, arguments, &mut progress);
+    let drain = file.job.config.flag("stop.drain").unwrap_or(false);
+    watch(&handle, &stop, Stopping { arguments, drain }, &mut progress);
     let outcome = handle.join();
     let status = board.read();
     progress.finish(&status);
@@ -99,8 +100,16 @@ fn stop_signal() -> Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
+/// How Ctrl-C stops the job.
+struct Stopping<'a> {
+    arguments: &'a Run,
+    /// `stop.drain`: end event time first.
+    drain: bool,
+}
+
 /// Shows the job until it ends; a stop takes a savepoint first.
-fn watch(handle: &JobHandle, stop: &AtomicBool, arguments: &Run, progress: &mut Progress) {
+fn watch(handle: &JobHandle, stop: &AtomicBool, how: Stopping<'_>, progress: &mut Progress) {
+    let Stopping { arguments, drain } = how;
     let mut stopping = false;
     loop {
         let status = handle.wait_until(TICK, |status| status.phase == Phase::Ended);
@@ -114,7 +123,7 @@ fn watch(handle: &JobHandle, stop: &AtomicBool, arguments: &Run, progress: &mut 
                 eprintln!("stopping with a savepoint (again to stop at once) …");
             }
             let name = arguments.savepoint.clone().unwrap_or_else(default_name);
-            let kind = CheckpointKind::StopSavepoint { drain: false };
+            let kind = CheckpointKind::StopSavepoint { drain };
             if let Err(error) = handle.snapshot(kind, SnapshotFormat::Canonical, Some(format!("savepoints/{name}"))) {
                 eprintln!(
                     "no savepoint was taken: {error}\nthe job goes on from its latest checkpoint when it is run again"

@@ -23,21 +23,16 @@ struct Counters {
 }
 
 impl Gate {
-    /// Lets `limit` records through.
+    /// Lets nothing through yet.
     #[must_use]
-    pub fn new(limit: u64) -> Self {
-        Self(Arc::new(Counters { limit: AtomicU64::new(limit), read: AtomicU64::new(0) }))
-    }
-
-    /// A gate that holds nothing back.
-    #[must_use]
-    pub fn open() -> Self {
-        Self::new(u64::MAX)
+    pub fn closed() -> Self {
+        Self(Arc::new(Counters { limit: AtomicU64::new(0), read: AtomicU64::new(0) }))
     }
 
     /// Lets `more` records through.
     pub fn raise(&self, more: u64) {
-        self.0.limit.fetch_add(more, Ordering::SeqCst);
+        let raised = self.0.limit.load(Ordering::SeqCst).saturating_add(more);
+        self.0.limit.store(raised, Ordering::SeqCst);
     }
 
     /// Records let through so far.

@@ -60,8 +60,9 @@ pub fn run(suite: &Suite, case: &Case, variant: &Variant) -> Result<BTreeMap<Str
     let mut restore = RestoreChoice::Auto;
     let mut done_percent = 0;
     for (number, crash) in variant.crashes.iter().enumerate() {
-        let gate = Gate::new(total * crash.after_percent / 100 - total * done_percent / 100);
+        let gate = Gate::closed();
         let handle = bench.start(backend, parallelism, restore, &gate)?;
+        gate.raise(total * crash.after_percent / 100 - total * done_percent / 100);
         if wait_for(&handle, &gate)? == Reached::End {
             return bench.finish(handle);
         }
@@ -86,7 +87,9 @@ pub fn run(suite: &Suite, case: &Case, variant: &Variant) -> Result<BTreeMap<Str
         parallelism = crash.parallelism;
         done_percent = crash.after_percent;
     }
-    let handle = bench.start(backend, parallelism, restore, &Gate::open())?;
+    let gate = Gate::closed();
+    let handle = bench.start(backend, parallelism, restore, &gate)?;
+    gate.raise(u64::MAX);
     bench.finish(handle)
 }
 
@@ -125,7 +128,7 @@ impl Bench<'_> {
         let plan = plan_script(&self.suite.sql, &options)?;
         let targets: Vec<String> = plan.inserts.iter().map(|insert| insert.target.clone()).collect();
         let graph = self.between(plan.graph, &targets, gate);
-        run_local(LocalJob {
+        let handle = run_local(LocalJob {
             job: JobSpec {
                 namespace: "default".to_owned(),
                 name: "test".to_owned(),
@@ -143,7 +146,10 @@ impl Bench<'_> {
             },
             tasks: TaskManagerOptions::new(parallelism, NETWORK_BYTES, self.folder.join("work")),
             backend: backend(kind, STATE_BYTES),
-        })
+        })?;
+        // All tasks run before the first record: readers without a split have said so, and hold no watermark back.
+        handle.wait_until(PATIENCE, |status| status.phase == Phase::Running);
+        Ok(handle)
     }
 
     /// Waits for the end and folds what the sinks received.

@@ -196,8 +196,12 @@ impl SourceTask {
     }
 
     fn emit_due(&mut self, now: Instant) -> Result<()> {
+        self.emit_watermark(|watermarks| watermarks.due(now))
+    }
+
+    fn emit_watermark(&mut self, next: impl FnOnce(&mut SourceWatermarks) -> Option<Piece>) -> Result<()> {
         let Some(watermarks) = &mut self.head.watermarks else { return Ok(()) };
-        let Some(piece) = watermarks.due(now) else { return Ok(()) };
+        let Some(piece) = next(watermarks) else { return Ok(()) };
         self.core.counters.watermark = watermarks.emitted();
         emit(&mut self.core.chain, piece)
     }
@@ -235,6 +239,10 @@ impl SourceTask {
         let kind = barrier.kind;
         if kind == (CheckpointKind::StopSavepoint { drain: true }) && self.stage == Stage::Reading {
             self.end_data()?;
+        }
+        if self.stage == Stage::Reading {
+            let now = Instant::now();
+            self.emit_watermark(|watermarks| watermarks.at_barrier(now))?;
         }
         let end = if self.stage == Stage::AwaitingFinalCheckpoint { InputEnd::Reached } else { InputEnd::Open };
         let aligned = Aligned { barrier, started: Instant::now() };

@@ -104,9 +104,16 @@ impl SourceWatermarks {
     /// The watermark that is due, if any: it rose, and the last one is `min_gap` old.
     pub(super) fn due(&mut self, now: Instant) -> Option<Piece> {
         let wait = self.emitted_at.map_or(Duration::ZERO, |at| self.strategy.min_gap.saturating_sub(now - at));
-        if !wait.is_zero() {
-            return None;
-        }
+        if wait.is_zero() { self.risen(now) } else { None }
+    }
+
+    /// The watermark before a barrier, whatever the gap: what operators store of it at the cut must not depend on the
+    /// clock, or a row that is late without a crash would be on time after one.
+    pub(super) fn at_barrier(&mut self, now: Instant) -> Option<Piece> {
+        self.risen(now)
+    }
+
+    fn risen(&mut self, now: Instant) -> Option<Piece> {
         match self.splits.combined() {
             Combined::At(watermark) if watermark > self.emitted => {
                 self.emitted = watermark;
@@ -248,6 +255,18 @@ mod tests {
         source.on_batch(batch(&[Some(20)]), &Arc::from("a"), &mut none).unwrap();
         assert!(source.due(start + Duration::from_millis(9)).is_none());
         assert!(matches!(source.due(start + Duration::from_millis(10)), Some(Piece::Watermark(Watermark(15)))));
+    }
+
+    #[test]
+    fn d13_a_barrier_does_not_wait_for_the_gap() {
+        let mut source = ready(Duration::from_secs(10), &["a"]);
+        let start = Instant::now();
+        let mut none = |_| Ok(());
+        source.on_batch(batch(&[Some(10)]), &Arc::from("a"), &mut none).unwrap();
+        assert!(source.due(start).is_some());
+        source.on_batch(batch(&[Some(20)]), &Arc::from("a"), &mut none).unwrap();
+        assert!(source.due(start).is_none());
+        assert!(matches!(source.at_barrier(start), Some(Piece::Watermark(Watermark(15)))));
     }
 
     #[test]

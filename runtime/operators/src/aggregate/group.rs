@@ -164,6 +164,7 @@ impl OperatorFactory for GroupAggregateFactory {
 }
 
 /// What an aggregate needs besides its accumulator.
+#[expect(clippy::large_enum_variant, reason = "one a distinct or ordered aggregate of the query")]
 enum Stage {
     Plain,
     Distinct(Distinct),

@@ -64,7 +64,7 @@ impl IntoColumn for History<i64> {
         let column = Arc::new(Int64Array::new(self.values.into(), nulls(self.valid))) as ArrayRef;
         match data_type {
             DataType::Date32 | DataType::Time32(_) => convert(&column, &[DataType::Int32, data_type.clone()]),
-            other => convert(&column, &[other.clone()]),
+            other => convert(&column, std::slice::from_ref(other)),
         }
     }
 }
@@ -72,7 +72,7 @@ impl IntoColumn for History<i64> {
 impl IntoColumn for History<f64> {
     fn into_column(self, data_type: &DataType) -> Result<ArrayRef> {
         let column = Float64Array::new(self.values.into(), nulls(self.valid));
-        convert(&(Arc::new(column) as ArrayRef), &[data_type.clone()])
+        convert(&(Arc::new(column) as ArrayRef), std::slice::from_ref(data_type))
     }
 }
 
@@ -93,7 +93,7 @@ impl IntoColumn for BytesHistory {
         let lengths = lengths.zip(&self.ends).map(|(start, end)| end - start);
         let offsets = OffsetBuffer::<i32>::from_lengths(lengths);
         let column = BinaryArray::new(offsets, self.data.into(), nulls(self.valid));
-        convert(&(Arc::new(column) as ArrayRef), &[data_type.clone()])
+        convert(&(Arc::new(column) as ArrayRef), std::slice::from_ref(data_type))
     }
 }
 
