@@ -56,7 +56,7 @@ pub fn run(suite: &Suite, case: &Case, variant: &Variant) -> Result<BTreeMap<Str
     let mut bench = Bench { suite, folder: folder.path(), tables, stores: BTreeMap::new(), batch_rows };
 
     let mut backend = variant.backend;
-    let mut parallelism = variant.parallelism;
+    let mut parallelism = case.parallelism.unwrap_or(variant.parallelism);
     let mut restore = RestoreChoice::Auto;
     let mut done_percent = 0;
     for (number, crash) in variant.crashes.iter().enumerate() {

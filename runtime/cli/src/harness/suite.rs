@@ -26,6 +26,10 @@ struct Text {
 #[serde(deny_unknown_fields)]
 pub struct Case {
     pub name: String,
+    /// Parallelism that every run begins with, whatever its variant; restores change it all the same. For cases with
+    /// late rows: at the very start of a job a reader without a split may hold the watermark back for a moment.
+    #[serde(default)]
+    pub parallelism: Option<u32>,
     /// Lines in the table's own format.
     #[serde(default)]
     pub input: BTreeMap<String, Vec<String>>,
