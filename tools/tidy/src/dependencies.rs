@@ -22,8 +22,14 @@ const LAYERS: [&[&str]; 8] = [
     &["cli"],
 ];
 
-const WITHIN_LAYER: [(&str, &str); 4] =
-    [("state-rocksdb", "state"), ("state-rocksdb", "storage"), ("state", "storage"), ("network", "protocol")];
+const WITHIN_LAYER: [(&str, &str); 5] = [
+    ("state-rocksdb", "state"),
+    ("state-rocksdb", "storage"),
+    ("state", "storage"),
+    ("network", "protocol"),
+    // `taskmanager::local` puts both into one process.
+    ("taskmanager", "jobmanager"),
+];
 
 /// Everything that talks to Kubernetes. Its image stays small, so it sees little.
 const OPERATOR: [&str; 2] = ["api", "controller"];

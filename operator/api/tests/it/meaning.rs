@@ -207,7 +207,7 @@ fn what_the_runtime_cannot_do_is_refused_not_ignored() {
     let spec = json!({
         "program": { "image": "i" },
         "checkpoint": { "unaligned": true, "alignedTimeout": "1s", "mode": "atLeastOnce" },
-        "config": { "network.debloat": "true", "state.delta": "false" },
+        "config": { "network.debloat": "true", "checkpoint.history": "7" },
     });
     let paths: Vec<String> = unsupported(&job(spec).spec).into_iter().map(|fault| fault.path).collect();
     assert_eq!(

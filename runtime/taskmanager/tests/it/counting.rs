@@ -53,7 +53,7 @@ impl Operator for Count {
     ) -> Result<()> {
         self.counting.fuse.step();
         match self.counting.faults.take() {
-            Some(Fault::Error) => return Err(Error::new(Code::Evaluation, "an injected failure")),
+            Some(Fault::Error) => return Err(Error::new(Code::SinkFailed, "an injected failure")),
             Some(Fault::Panic) => panic!("an injected panic"),
             None => {}
         }

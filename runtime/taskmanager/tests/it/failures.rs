@@ -35,7 +35,7 @@ fn without_restarts_the_job_fails_with_the_cause_and_its_place() {
     let faults = Faults::after(3, Fault::Error);
     let world = World { faults, restart: RestartStrategy::None, ..World::new(5, 1_000) };
     let error = world.start(2).unwrap().join().unwrap_err();
-    assert_eq!(error.code, Code::Evaluation);
+    assert_eq!(error.code, Code::SinkFailed);
     assert!(error.place.iter().any(|place| place.contains("Count(key)")), "{error}");
     assert_eq!(world.start(2).unwrap().join().unwrap(), JobOutcome::Finished);
     world.check_exactly_once();
