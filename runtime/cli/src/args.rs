@@ -1,6 +1,6 @@
 //! What can be asked on the command line.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -48,8 +48,20 @@ pub enum Command {
     /// Look into checkpoints and savepoints.
     #[command(subcommand)]
     State(State),
+    /// Lead a job: schedule its tasks on TaskManagers, checkpoint, recover.
+    #[command(name = "jobmanager", after_help = JOBMANAGER_EXAMPLES)]
+    JobManager(JobManager),
+    /// Run tasks for a JobManager.
+    #[command(name = "taskmanager", after_help = TASKMANAGER_EXAMPLES)]
+    TaskManager(TaskManager),
 }
 
+const JOBMANAGER_EXAMPLES: &str = "Examples:
+  streamkeeper jobmanager --job job.yaml                               # TaskManagers connect to 127.0.0.1:6123
+  streamkeeper jobmanager --job job.yaml --listen 0.0.0.0:6123 --token-file /run/secrets/token";
+const TASKMANAGER_EXAMPLES: &str = "Examples:
+  streamkeeper taskmanager --jobmanager 127.0.0.1:6123 --slots 2       # as many as wanted, on as many hosts
+  streamkeeper taskmanager --jobmanager jm-0:6123,jm-1:6123 --data-listen 0.0.0.0:6121 --advertise 10.0.0.7";
 const RUN_EXAMPLES: &str = "Examples:
   streamkeeper run examples/api-hits.yaml                    # again after Ctrl-C or a crash: goes on where it was
   streamkeeper run examples/api-hits.yaml --parallelism 3    # the same state over other key-group ranges
@@ -136,4 +148,63 @@ pub enum State {
         /// One SELECT.
         sql: String,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct JobManager {
+    /// The StreamJob.
+    #[arg(long, value_name = "FILE")]
+    pub job: PathBuf,
+    /// Where TaskManagers connect.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:6123")]
+    pub listen: SocketAddr,
+    /// Host by which others reach this process, if not the one it listens on.
+    #[arg(long, value_name = "HOST")]
+    pub advertise: Option<String>,
+    /// A file with the secret that TaskManagers must show.
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Instead of the file's parallelism.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub parallelism: Option<u32>,
+    /// Run with fewer slots than the parallelism asks for, down to this many. By default the job waits.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub least_parallelism: Option<u32>,
+    /// Checkpoint storage instead of the file's: a folder or URI.
+    #[arg(long, value_name = "URI")]
+    pub storage: Option<String>,
+    /// Begin with this savepoint, once; newer checkpoints win later.
+    #[arg(long, value_name = "SNAPSHOT", conflicts_with = "discard_state")]
+    pub restore: Option<String>,
+    /// Give existing state up.
+    #[arg(long)]
+    pub discard_state: bool,
+    /// Go on although state of the snapshot would be dropped.
+    #[arg(long)]
+    pub allow_dropped_state: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct TaskManager {
+    /// Where JobManagers listen; several separated by commas, of which one leads.
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', required = true)]
+    pub jobmanager: Vec<String>,
+    /// Subtasks of each vertex that run here at once.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub slots: u32,
+    /// Where other TaskManagers connect; port 0 is any free one.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:0")]
+    pub data_listen: SocketAddr,
+    /// Host by which other TaskManagers reach this one, if not the one it listens on.
+    #[arg(long, value_name = "HOST")]
+    pub advertise: Option<String>,
+    /// A file with the JobManager's secret.
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Memory of this process, as in 4GiB; by default a quarter of the machine, at most 4 GiB.
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Folder for working state; by default beside local checkpoints.
+    #[arg(long, value_name = "FOLDER")]
+    pub work_dir: Option<PathBuf>,
 }

@@ -17,6 +17,8 @@ pub const LOCAL_STORAGE: &str = ".streamkeeper";
 #[derive(Debug)]
 pub struct JobFile {
     pub path: PathBuf,
+    /// What stands in it.
+    pub text: String,
     pub job: ValidatedJob,
     pub sql: String,
     /// Objects of the file that only a cluster has a use for.
@@ -29,7 +31,14 @@ impl JobFile {
     /// # Errors
     /// `FILE_UNREADABLE`, or `JOB_INVALID` with every fault of the failing step.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = read_text(path)?;
+        Self::parse(path, read_text(path)?)
+    }
+
+    /// As [`JobFile::read`], of text that was read from `path`, maybe by another process.
+    ///
+    /// # Errors
+    /// `JOB_INVALID` with every fault of the failing step.
+    pub fn parse(path: &Path, text: String) -> Result<Self> {
         let place = path.display().to_string();
         let fail = |faults: &[Fault]| Fault::into_error(faults).at(place.clone());
         let manifest = load(&text).map_err(|faults| fail(&faults))?;
@@ -45,7 +54,7 @@ impl JobFile {
                 .at(place));
         };
         let sql = sql.clone();
-        Ok(Self { path: path.to_path_buf(), job: validated, sql, aside: manifest.aside })
+        Ok(Self { path: path.to_path_buf(), text, job: validated, sql, aside: manifest.aside })
     }
 
     /// The job's dataflow.

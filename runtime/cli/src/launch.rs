@@ -9,12 +9,12 @@ use streamkeeper_api::{CheckpointSettings, RestartStrategy as JobRestart, config
 use streamkeeper_checkpoint::restore::DroppedState;
 use streamkeeper_engine::{StreamGraph, SystemClock};
 use streamkeeper_jobmanager::engine::{
-    CheckpointOptions, Sharing,
+    Bounds, CheckpointOptions, SchedulerOptions, Sharing,
     failover::{ExponentialDelay, RestartStrategy},
 };
 use streamkeeper_state::{Backend, MemoryBackend, MemoryBudget};
 use streamkeeper_state_rocksdb::RocksdbBackend;
-use streamkeeper_storage::open_job;
+use streamkeeper_storage::{Environment, StorageOptions, open_job_with};
 use streamkeeper_taskmanager::{
     MemoryPlan, TaskManagerOptions,
     local::{JobSpec, LocalJob, RestoreChoice},
@@ -44,7 +44,8 @@ pub fn local_job(file: &JobFile, graph: StreamGraph, launch: &Launch) -> Result<
     let job = &file.job;
     let base_dir = file.base_dir();
     let url = launch.storage.as_deref().or(job.checkpoint.storage.as_deref()).unwrap_or(LOCAL_STORAGE);
-    let storage = open_job(url, &base_dir, &job.namespace, &job.name)?;
+    let names = (job.namespace.as_str(), job.name.as_str());
+    let storage = open_job_with(url, &base_dir, names, &storage_options(&job.config), &Environment::of_process())?;
     let work_dir = work_dir(&base_dir, url, &job.namespace, &job.name);
     let plan = MemoryPlan::new(launch.memory.or(job.config.size("memory.total")), Some(job.state.memory_percent))?;
     let mut tasks = TaskManagerOptions::new(launch.parallelism, plan.network, work_dir.clone());
@@ -56,12 +57,14 @@ pub fn local_job(file: &JobFile, graph: StreamGraph, launch: &Launch) -> Result<
             name: job.name.clone(),
             graph,
             program: file.sql.clone(),
-            parallelism: launch.parallelism,
+            bounds: Bounds::exactly(launch.parallelism),
+            scheduler: SchedulerOptions::default(),
             max_parallelism: job.max_parallelism,
             restart: restart_strategy(job.restart),
             checkpoints: checkpoint_options(&job.checkpoint, &job.config),
             storage,
             lock: Some(lock_file(&work_dir)),
+            address: None,
             restore: launch.restore.clone(),
             dropped_state: launch.dropped_state,
             clock: Arc::new(SystemClock),
@@ -96,6 +99,16 @@ fn lock_file(work_dir: &Path) -> PathBuf {
     let mut name = work_dir.as_os_str().to_owned();
     name.push(".lock");
     PathBuf::from(name)
+}
+
+fn storage_options(config: &Config) -> StorageOptions {
+    let defaults = StorageOptions::default();
+    let retries = config.integer("storage.retries").and_then(|retries| u32::try_from(retries).ok());
+    StorageOptions {
+        timeout: config.duration("storage.timeout").unwrap_or(defaults.timeout),
+        retries: retries.unwrap_or(defaults.retries),
+        part_size: config.size("storage.part-size").unwrap_or(defaults.part_size),
+    }
 }
 
 fn checkpoint_options(settings: &CheckpointSettings, config: &Config) -> CheckpointOptions {

@@ -6,4 +6,5 @@
 //! Must not know: any connector, what state files hold, RocksDB.
 
 pub mod engine;
+pub mod rpc;
 pub mod shell;

@@ -18,6 +18,7 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex};
+use streamkeeper_types::Error;
 
 use crate::Element;
 
@@ -28,6 +29,12 @@ pub enum ChannelClosed {
     Receiver,
     #[error("the sending task was interrupted")]
     Interrupted,
+    /// The cause goes to whoever registered the channel.
+    #[error("the connection to the receiving task broke")]
+    Connection,
+    /// A row larger than the largest frame, or a type that does not travel; the cause is in the log.
+    #[error("a batch cannot be sent to another TaskManager")]
+    Unsendable,
 }
 
 /// An output channel of a task.
@@ -72,6 +79,9 @@ pub enum Arrival {
         element: Element,
         bytes: usize,
     },
+    /// The connection of a channel broke: the task has to fail. Comes before anything still queued, and again at each
+    /// further call.
+    Failed(Error),
     /// Somebody called [`GateWaker::wake`]: look at the mailbox.
     Woken,
     TimedOut,
@@ -84,6 +94,16 @@ struct Channel {
     bytes: usize,
     blocked: bool,
     listed: bool,
+    /// Set for a channel that is fed from outside the process.
+    feed: Option<Arc<dyn Feed>>,
+}
+
+/// Behind a channel that is fed from outside the process: learns what the task takes out, and so may let more in.
+pub trait Feed: std::fmt::Debug + Send + Sync {
+    /// The task took out an element that was pushed with `bytes`.
+    fn consumed(&self, bytes: usize, is_control: bool);
+    /// The gate is gone.
+    fn closed(&self);
 }
 
 #[derive(Debug)]
@@ -92,6 +112,7 @@ struct State {
     ready: VecDeque<usize>,
     woken: bool,
     closed: bool,
+    failed: Option<Error>,
 }
 
 #[derive(Debug)]
@@ -127,6 +148,13 @@ pub struct LocalSender {
     interrupt: Interrupt,
 }
 
+/// Puts elements into one channel from outside the process. It never waits: room is the [`Feed`]'s business.
+#[derive(Debug, Clone)]
+pub struct GateFeeder {
+    shared: Arc<Shared>,
+    channel: usize,
+}
+
 /// Makes a blocked `poll` return.
 #[derive(Debug, Clone)]
 pub struct GateWaker {
@@ -134,18 +162,19 @@ pub struct GateWaker {
 }
 
 /// How often a sender that waits for room looks whether its task was cancelled.
-const INTERRUPT_CHECK: Duration = Duration::from_millis(20);
+pub(crate) const INTERRUPT_CHECK: Duration = Duration::from_millis(20);
 
 impl InputGate {
     /// A gate with `channels` channels of `capacity` bytes each.
     #[must_use]
     pub fn new(channels: usize, capacity: usize) -> Self {
-        let channel = || Channel { queue: VecDeque::new(), bytes: 0, blocked: false, listed: false };
+        let channel = || Channel { queue: VecDeque::new(), bytes: 0, blocked: false, listed: false, feed: None };
         let state = State {
             channels: (0..channels).map(|_| channel()).collect(),
             ready: VecDeque::new(),
             woken: false,
             closed: false,
+            failed: None,
         };
         Self {
             shared: Arc::new(Shared {
@@ -161,6 +190,13 @@ impl InputGate {
     #[must_use]
     pub fn sender(&self, channel: usize, interrupt: Interrupt) -> LocalSender {
         LocalSender { shared: Arc::clone(&self.shared), channel, interrupt }
+    }
+
+    /// The outside end of one channel, fed from outside the process from now on.
+    #[must_use]
+    pub fn feeder(&self, channel: usize, feed: Arc<dyn Feed>) -> GateFeeder {
+        self.shared.state.lock().channels[channel].feed = Some(feed);
+        GateFeeder { shared: Arc::clone(&self.shared), channel }
     }
 
     #[must_use]
@@ -182,6 +218,9 @@ impl InputGate {
             if std::mem::take(&mut state.woken) {
                 return Arrival::Woken;
             }
+            if let Some(error) = &state.failed {
+                return Arrival::Failed(error.clone());
+            }
             if let Some(index) = state.ready.pop_front() {
                 state.channels[index].listed = false;
                 if state.channels[index].blocked {
@@ -193,6 +232,11 @@ impl InputGate {
                 state.list(index);
                 if was_full {
                     self.shared.writable.notify_all();
+                }
+                let feed = state.channels[index].feed.clone();
+                drop(state);
+                if let Some(feed) = feed {
+                    feed.consumed(bytes, element.is_control());
                 }
                 return Arrival::Element { channel: index, element, bytes };
             }
@@ -206,7 +250,7 @@ impl InputGate {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let state = self.shared.state.lock();
-        state.woken || !state.ready.is_empty()
+        state.woken || state.failed.is_some() || !state.ready.is_empty()
     }
 
     /// Stops reading a channel; what is in it stays in order.
@@ -231,7 +275,34 @@ impl Drop for InputGate {
         for channel in &mut state.channels {
             channel.queue.clear();
         }
+        let feeds: Vec<_> = state.channels.iter_mut().filter_map(|channel| channel.feed.take()).collect();
+        drop(state);
         self.shared.writable.notify_all();
+        feeds.iter().for_each(|feed| feed.closed());
+    }
+}
+
+impl GateFeeder {
+    /// Puts an element in; `bytes` is what it takes up. After the gate is gone it is dropped.
+    pub fn push(&self, element: Element, bytes: usize) {
+        let mut state = self.shared.state.lock();
+        if state.closed {
+            return;
+        }
+        let channel = &mut state.channels[self.channel];
+        channel.queue.push_back((element, bytes));
+        channel.bytes += bytes;
+        state.list(self.channel);
+        drop(state);
+        self.shared.readable.notify_one();
+    }
+
+    /// Fails the task: what its channels still hold is of no use, since it starts again from a checkpoint.
+    pub fn fail(&self, error: Error) {
+        let mut state = self.shared.state.lock();
+        state.failed.get_or_insert(error);
+        drop(state);
+        self.shared.readable.notify_one();
     }
 }
 
@@ -290,7 +361,7 @@ mod tests {
     fn next(gate: &mut InputGate) -> Option<(usize, Element)> {
         match gate.poll(Duration::ZERO) {
             Arrival::Element { channel, element, .. } => Some((channel, element)),
-            Arrival::Woken | Arrival::TimedOut => None,
+            _ => None,
         }
     }
 
@@ -358,6 +429,37 @@ mod tests {
         assert_eq!(sender.send(batch(10)), Err(ChannelClosed::Interrupted));
         drop(gate);
         assert_eq!(sender.send(batch(10)), Err(ChannelClosed::Receiver));
+    }
+
+    #[test]
+    fn a_fed_channel_tells_what_is_taken_out_and_a_failure_comes_before_all_else() {
+        #[derive(Debug, Default)]
+        struct Taken(Mutex<Vec<(usize, bool)>>, AtomicBool);
+        impl Feed for Taken {
+            fn consumed(&self, bytes: usize, is_control: bool) {
+                self.0.lock().push((bytes, is_control));
+            }
+            fn closed(&self) {
+                self.1.store(true, Ordering::SeqCst);
+            }
+        }
+        let mut gate = InputGate::new(2, 1);
+        let taken = Arc::new(Taken::default());
+        let feeder = gate.feeder(1, Arc::<Taken>::clone(&taken));
+        feeder.push(batch(3), 500);
+        feeder.push(Element::Idle, 0);
+        feeder.push(batch(4), 600);
+        assert!(matches!(next(&mut gate), Some((1, Element::Batch(_)))));
+        assert!(matches!(next(&mut gate), Some((1, Element::Idle))));
+        assert_eq!(*taken.0.lock(), [(500, false), (0, true)]);
+        feeder.fail(Error::internal("gone"));
+        feeder.fail(Error::internal("later"));
+        for _ in 0..2 {
+            assert!(matches!(gate.poll(Duration::ZERO), Arrival::Failed(error) if error.cause == "gone"));
+        }
+        drop(gate);
+        assert!(taken.1.load(Ordering::SeqCst));
+        feeder.push(Element::Idle, 0);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use streamkeeper_types::{Code, Error};
 
-use crate::{ObjectMeta, PutMode, PutOutcome, Storage, StorageError, StorageResult};
+use crate::{ObjectMeta, PutMode, PutOutcome, SmallObjects, Storage, StorageError, StorageResult};
 
 /// How often each kind of failure happens, each from 0 to 1; their sum is at most 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -118,5 +118,9 @@ impl Storage for FaultyStorage {
 
     fn head(&self, path: &str) -> StorageResult<Option<ObjectMeta>> {
         self.read(path, || self.inner.head(path))
+    }
+
+    fn small_objects(&self) -> SmallObjects {
+        self.inner.small_objects()
     }
 }

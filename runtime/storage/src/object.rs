@@ -25,6 +25,15 @@ pub enum PutOutcome {
     Exists,
 }
 
+/// What many small objects cost in a storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SmallObjects {
+    /// Milliseconds each.
+    Quick,
+    /// Half a second each, as on HDFS: checkpoint intervals below 5 s cannot be kept.
+    Slow,
+}
+
 /// One listed object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectMeta {
@@ -34,6 +43,7 @@ pub struct ObjectMeta {
 }
 
 /// Objects under paths such as `shared/ab12.delta`: relative, parts joined by `/`, no part empty, `.`, `..` or hidden.
+/// No object's path may be the folder of another: files and some servers cannot hold both.
 ///
 /// Calls block; tasks and JobManager call from their own threads. Kinds that are asynchronous underneath bridge inside.
 /// A list, head or get made after a write returned sees that write.
@@ -65,6 +75,20 @@ pub trait Storage: Send + Sync + Debug {
     /// Removes the object. One that is absent counts as removed.
     fn delete(&self, path: &str) -> StorageResult<()>;
 
+    /// Removes many objects, in few requests where the storage can. All are tried; the first failure is the answer.
+    fn delete_all(&self, paths: &[String]) -> StorageResult<()> {
+        let mut first = Ok(());
+        for path in paths {
+            first = first.and(self.delete(path));
+        }
+        first
+    }
+
     /// The object's size, or `None` if there is none.
     fn head(&self, path: &str) -> StorageResult<Option<ObjectMeta>>;
+
+    /// What many small objects cost here.
+    fn small_objects(&self) -> SmallObjects {
+        SmallObjects::Quick
+    }
 }

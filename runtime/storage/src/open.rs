@@ -7,52 +7,102 @@ use std::{
 
 use streamkeeper_types::{Code, Error, Result};
 
-use crate::{FileStorage, Storage, path};
+use crate::{
+    Environment, FileStorage, Storage, StorageOptions, path,
+    remote::{Address, RemoteStorage},
+};
 
-/// Opens the storage that `url` names: a path (relative ones from `base_dir`) or `file://` with one.
+/// Opens the storage that `url` names with default limits: a path (relative ones from `base_dir`) or `file://` with one,
+/// `s3://`, `gs://`, `abfss://`, `az://` or `hdfs://`. Remote servers are asked nothing yet.
 ///
 /// # Errors
-/// The URL's kind is unknown or comes with a later release, or the folder cannot be created.
+/// The URL is no storage's, the environment's settings are wrong, or the folder cannot be created.
 pub fn open(url: &str, base_dir: &Path) -> Result<Arc<dyn Storage>> {
-    Ok(Arc::new(FileStorage::new(folder_of(url, base_dir)?)?))
+    open_with(url, base_dir, &StorageOptions::default(), &Environment::of_process())
 }
 
-/// Opens the folder of one job, `<url>/<namespace>/<name>`.
+/// [`open`] with limits, and with endpoints and credentials from `environment`.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(
+    url: &str,
+    base_dir: &Path,
+    options: &StorageOptions,
+    environment: &Environment,
+) -> Result<Arc<dyn Storage>> {
+    Place::of(url, base_dir)?.open(options, environment)
+}
+
+/// Opens the folder of one job, `<url>/<namespace>/<name>`, with default limits.
 ///
 /// # Errors
 /// As [`open`], or namespace or name cannot be part of a path.
 pub fn open_job(url: &str, base_dir: &Path, namespace: &str, name: &str) -> Result<Arc<dyn Storage>> {
+    open_job_with(url, base_dir, (namespace, name), &StorageOptions::default(), &Environment::of_process())
+}
+
+/// [`open_job`] for the job `(namespace, name)`, with limits, and with endpoints and credentials from `environment`.
+///
+/// # Errors
+/// As [`open_job`].
+pub fn open_job_with(
+    url: &str,
+    base_dir: &Path,
+    (namespace, name): (&str, &str),
+    options: &StorageOptions,
+    environment: &Environment,
+) -> Result<Arc<dyn Storage>> {
     for part in [namespace, name] {
         if part.contains('/') || path::check(part).is_err() {
             return Err(Error::new(Code::JobInvalid, format!("`{part}` cannot be the name of a job or namespace"))
                 .way_out("use letters, digits and `-`"));
         }
     }
-    Ok(Arc::new(FileStorage::new(folder_of(url, base_dir)?.join(namespace).join(name))?))
+    Place::of(url, base_dir)?.below(&format!("{namespace}/{name}")).open(options, environment)
 }
 
-fn folder_of(url: &str, base_dir: &Path) -> Result<PathBuf> {
-    let path = match url.split_once("://") {
-        None => url,
-        Some(("file", path)) => path,
-        Some((kind @ ("s3" | "s3a" | "gs" | "abfs" | "abfss" | "hdfs"), _)) => {
-            return Err(Error::new(
-                Code::JobInvalid,
-                format!("checkpoint storage `{url}`: {kind} comes with a later release"),
-            )
-            .way_out("use a folder for now, as in `file:///var/lib/streamkeeper` or `.streamkeeper`"));
+/// What a URL names.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    Folder(PathBuf),
+    Remote(Address),
+}
+
+impl Place {
+    fn of(url: &str, base_dir: &Path) -> Result<Self> {
+        if let Some(address) = Address::parse(url)? {
+            return Ok(Self::Remote(address));
         }
-        Some((kind, _)) => {
-            return Err(Error::new(Code::JobInvalid, format!("checkpoint storage `{url}`: there is no kind `{kind}`"))
+        let path = match url.split_once("://") {
+            None => url,
+            Some(("file", path)) => path,
+            Some((kind, _)) => {
+                return Err(Error::new(Code::JobInvalid, format!("there is no storage of the kind `{kind}://`"))
+                    .way_out("write s3://…, gs://…, abfss://…, hdfs://…, file:///… or a path"));
+            }
+        };
+        if path.is_empty() {
+            return Err(Error::new(Code::JobInvalid, format!("checkpoint storage `{url}` names no folder"))
                 .way_out("write a folder, as in `file:///var/lib/streamkeeper` or `.streamkeeper`"));
         }
-    };
-    if path.is_empty() {
-        return Err(Error::new(Code::JobInvalid, format!("checkpoint storage `{url}` names no folder"))
-            .way_out("write a folder, as in `file:///var/lib/streamkeeper` or `.streamkeeper`"));
+        // `join` of an absolute path is that path.
+        Ok(Self::Folder(base_dir.join(path)))
     }
-    // `join` of an absolute path is that path.
-    Ok(base_dir.join(path))
+
+    fn below(self, folder: &str) -> Self {
+        match self {
+            Self::Folder(path) => Self::Folder(path.join(folder)),
+            Self::Remote(address) => Self::Remote(address.below(folder)),
+        }
+    }
+
+    fn open(self, options: &StorageOptions, environment: &Environment) -> Result<Arc<dyn Storage>> {
+        Ok(match self {
+            Self::Folder(path) => Arc::new(FileStorage::new(path)?),
+            Self::Remote(address) => Arc::new(RemoteStorage::open(address, options, environment)?),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -70,17 +120,16 @@ mod tests {
             ("file:///var/lib/sk", "/var/lib/sk"),
             ("file://state", "/jobs/a/state"),
         ] {
-            assert_eq!(folder_of(url, base).unwrap(), Path::new(folder), "{url}");
+            assert_eq!(Place::of(url, base).unwrap(), Place::Folder(folder.into()), "{url}");
         }
     }
 
     #[test]
-    fn other_kinds_are_refused_with_a_way_out() {
-        for url in ["s3://bucket/x", "gs://b", "abfs://c@a/x", "hdfs://nn/x", "ftp://x", "", "file://"] {
-            let error = folder_of(url, Path::new("/")).unwrap_err();
+    fn what_is_no_storage_is_refused_with_a_way_out() {
+        for url in ["ftp://x", "S3://bucket", "", "file://", "s3://", "hdfs://"] {
+            let error = Place::of(url, Path::new("/")).unwrap_err();
             assert_eq!(error.code, Code::JobInvalid, "{url}");
             assert!(error.way_out.is_some(), "{url}");
         }
-        assert!(open("s3://bucket/x", Path::new("/")).unwrap_err().cause.contains("later release"));
     }
 }

@@ -23,6 +23,10 @@ pub struct LocalJob {
 struct InProcess(Arc<TaskManager>);
 
 impl TaskManagers for InProcess {
+    fn slots(&self) -> u32 {
+        self.0.slots()
+    }
+
     fn deploy(&self, deployment: Deployment) -> Result<()> {
         self.0.deploy(deployment)
     }

@@ -18,7 +18,7 @@ use streamkeeper_state::Backend;
 use streamkeeper_storage::Storage;
 use streamkeeper_types::{AttemptId, Code, Error, Result, ResultExt, SubtaskId};
 
-use crate::wiring::wire;
+use crate::wiring::{Hosts, wire};
 
 /// What a TaskManager is started with.
 #[derive(Clone)]
@@ -93,20 +93,31 @@ impl TaskManager {
         Ok(Self { options, environment, running: Mutex::default() })
     }
 
+    /// Subtasks of each vertex that it can run at once.
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        self.options.slots
+    }
+
     /// Starts all tasks of a run.
     ///
     /// # Errors
     /// When a vertex needs more slots than there are, the local folder cannot be made, an edge cannot be made, or the
     /// machine gives no thread; then the tasks that did start are cancelled.
     pub fn deploy(&self, deployment: Deployment) -> Result<()> {
-        let graph = &deployment.graph;
-        let needed = graph.vertices.iter().map(|v| v.parallelism).max().unwrap_or(0);
+        let needed = deployment.graph.vertices.iter().map(|v| v.parallelism).max().unwrap_or(0);
         if needed > self.options.slots {
             let cause = format!("the job needs {needed} slots, and there are {}", self.options.slots);
             return Err(Error::new(Code::ParallelismInvalid, cause).way_out("lower the parallelism"));
         }
+        self.deploy_among(deployment, &Hosts::AllHere)
+    }
+
+    /// Starts the tasks of a run that are ours.
+    pub(crate) fn deploy_among(&self, deployment: Deployment, hosts: &Hosts) -> Result<()> {
+        let graph = &deployment.graph;
         let network = usize::try_from(self.options.network_bytes).unwrap_or(usize::MAX);
-        let mut wirings = wire(graph, network)?;
+        let mut wirings = wire(graph, network, hosts)?;
         let mut running = self.running.lock();
         if !running.prepared {
             prepare_local_dir(&self.options.local_dir)?;

@@ -1,41 +1,72 @@
-//! Channels between the tasks of one deployment, all in this process.
+//! Channels between the tasks of one deployment: within this process, and to and from other TaskManagers.
 //!
 //! An edge between two vertices of equal parallelism that says forward joins subtask i with subtask i; every other
 //! edge joins each subtask with each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use streamkeeper_engine::{
     JobEdge, JobGraph, Partitioning, Vertex,
     task::{OutputEdge, TaskInput, TaskWiring},
 };
-use streamkeeper_network::{ChannelSender, InputGate, Interrupt};
-use streamkeeper_types::{Error, Result, SubtaskId, VertexId};
+use streamkeeper_network::{
+    ChannelKey, ChannelSender, Compression, InputGate, Interrupt,
+    tcp::{DataPlane, Peer},
+};
+use streamkeeper_types::{AttemptId, Error, Result, SubtaskId, VertexId};
 
 /// Bounds of one channel's room; below, every batch would wait, above, a barrier waits behind too much.
 const CHANNEL_BYTES: std::ops::RangeInclusive<usize> = (64 << 10)..=(1 << 20);
 
-/// Channels for all subtasks of the graph, which share `network_bytes` of memory.
+/// Where the subtasks of a run are.
+pub(crate) enum Hosts<'a> {
+    /// All in this process.
+    AllHere,
+    /// Some with other TaskManagers.
+    Apart(&'a Apart<'a>),
+}
+
+/// A run that is divided among TaskManagers.
+pub(crate) struct Apart<'a> {
+    pub plane: &'a DataPlane,
+    /// Subtasks that are not in this process.
+    pub elsewhere: HashMap<SubtaskId, Peer>,
+    /// The run's attempt of a subtask.
+    pub attempt_of: &'a dyn Fn(SubtaskId) -> AttemptId,
+}
+
+impl Hosts<'_> {
+    fn elsewhere(&self, subtask: SubtaskId) -> Option<(&Apart<'_>, &Peer)> {
+        let Self::Apart(apart) = self else { return None };
+        apart.elsewhere.get(&subtask).map(|peer| (*apart, peer))
+    }
+
+    fn is_here(&self, subtask: SubtaskId) -> bool {
+        self.elsewhere(subtask).is_none()
+    }
+}
+
+/// Channels for the subtasks of the graph that run here, which share `network_bytes` of memory.
 ///
 /// # Errors
-/// When an edge's key has no stable bytes.
-pub(crate) fn wire(graph: &JobGraph, network_bytes: usize) -> Result<BTreeMap<SubtaskId, TaskWiring>> {
+/// When an edge's key has no stable bytes, or a channel to another TaskManager cannot be opened.
+pub(crate) fn wire(graph: &JobGraph, network_bytes: usize, hosts: &Hosts) -> Result<BTreeMap<SubtaskId, TaskWiring>> {
     let channels: usize =
         graph.edges.iter().map(|edge| ends(graph, edge).map_or(0, |(from, to)| joins(edge, from, to))).sum();
     let room = (network_bytes / channels.max(1)).clamp(*CHANNEL_BYTES.start(), *CHANNEL_BYTES.end());
     let mut inputs: BTreeMap<SubtaskId, TaskInput> = BTreeMap::new();
     for vertex in &graph.vertices {
-        for subtask in subtasks(vertex) {
-            if let Some(input) = input_of(graph, vertex, room)? {
+        for subtask in subtasks(vertex).filter(|subtask| hosts.is_here(*subtask)) {
+            if let Some(input) = input_of(graph, vertex, subtask, room, hosts)? {
                 inputs.insert(subtask, input);
             }
         }
     }
     let mut wirings = BTreeMap::new();
     for vertex in &graph.vertices {
-        for subtask in subtasks(vertex) {
+        for subtask in subtasks(vertex).filter(|subtask| hosts.is_here(*subtask)) {
             let interrupt = Interrupt::default();
-            let outputs = outputs_of(graph, vertex, subtask.index, &inputs, &interrupt)?;
+            let outputs = Outputs { graph, inputs: &inputs, hosts, interrupt: &interrupt }.of(vertex, subtask)?;
             wirings.insert(subtask, TaskWiring { input: None, outputs, interrupt });
         }
     }
@@ -75,43 +106,74 @@ fn width(edge: &JobEdge, from: &Vertex, to: &Vertex) -> usize {
     if is_pointwise(edge, from, to) { 1 } else { from.parallelism as usize }
 }
 
-fn input_of(graph: &JobGraph, vertex: &Vertex, room: usize) -> Result<Option<TaskInput>> {
+fn input_of(
+    graph: &JobGraph,
+    vertex: &Vertex,
+    subtask: SubtaskId,
+    room: usize,
+    hosts: &Hosts,
+) -> Result<Option<TaskInput>> {
     let mut logical = Vec::new();
+    let mut producers = Vec::new();
     for edge in graph.edges.iter().filter(|edge| edge.to == vertex.id) {
         let (from, to) = ends(graph, edge)?;
         logical.extend(std::iter::repeat_n(edge.input, width(edge, from, to)));
+        producers.extend(subtasks(from).filter(|p| !is_pointwise(edge, from, to) || p.index == subtask.index));
     }
     if logical.is_empty() {
         return Ok(None);
     }
-    Ok(Some(TaskInput { gate: InputGate::new(logical.len(), room), logical }))
+    let gate = InputGate::new(logical.len(), room);
+    for (channel, producer) in producers.into_iter().enumerate() {
+        let Some((apart, peer)) = hosts.elsewhere(producer) else { continue };
+        apart.plane.receiver(peer, channel_key(apart, producer, subtask, channel)?, &gate, room)?;
+    }
+    Ok(Some(TaskInput { gate, logical }))
 }
 
-fn outputs_of(
-    graph: &JobGraph,
-    vertex: &Vertex,
-    index: u32,
-    inputs: &BTreeMap<SubtaskId, TaskInput>,
-    interrupt: &Interrupt,
-) -> Result<Vec<OutputEdge>> {
-    let mut outputs = Vec::new();
-    let Some(last) = vertex.nodes.last() else { return Ok(outputs) };
-    for (position, edge) in graph.edges.iter().enumerate().filter(|(_, edge)| edge.from == vertex.id) {
-        let (from, to) = ends(graph, edge)?;
-        let pointwise = is_pointwise(edge, from, to);
-        let mut offset = if pointwise { 0 } else { index as usize };
-        for earlier in graph.edges[..position].iter().filter(|earlier| earlier.to == edge.to) {
-            let (from, to) = ends(graph, earlier)?;
-            offset += width(earlier, from, to);
+fn channel_key(apart: &Apart, producer: SubtaskId, consumer: SubtaskId, channel: usize) -> Result<ChannelKey> {
+    let input = u32::try_from(channel).map_err(|_| Error::internal("a task has more channels than can be numbered"))?;
+    Ok(ChannelKey { producer: (apart.attempt_of)(producer), consumer: (apart.attempt_of)(consumer), input })
+}
+
+/// What outputs are made from.
+struct Outputs<'a> {
+    graph: &'a JobGraph,
+    inputs: &'a BTreeMap<SubtaskId, TaskInput>,
+    hosts: &'a Hosts<'a>,
+    interrupt: &'a Interrupt,
+}
+
+impl Outputs<'_> {
+    fn of(&self, vertex: &Vertex, subtask: SubtaskId) -> Result<Vec<OutputEdge>> {
+        let graph = self.graph;
+        let mut outputs = Vec::new();
+        let Some(last) = vertex.nodes.last() else { return Ok(outputs) };
+        for (position, edge) in graph.edges.iter().enumerate().filter(|(_, edge)| edge.from == vertex.id) {
+            let (from, to) = ends(graph, edge)?;
+            let pointwise = is_pointwise(edge, from, to);
+            let mut channel = if pointwise { 0 } else { subtask.index as usize };
+            for earlier in graph.edges[..position].iter().filter(|earlier| earlier.to == edge.to) {
+                let (from, to) = ends(graph, earlier)?;
+                channel += width(earlier, from, to);
+            }
+            let reached = subtasks(to).filter(|target| !pointwise || target.index == subtask.index);
+            let targets = reached.map(|target| self.sender(subtask, target, channel)).collect::<Result<_>>()?;
+            let max_parallelism = graph.max_parallelism;
+            outputs.push(OutputEdge::new(&edge.partitioning, &last.output, targets, subtask.index, max_parallelism)?);
         }
-        let reached = subtasks(to).filter(|target| !pointwise || target.index == index);
-        let targets = reached
-            .filter_map(|target| inputs.get(&target))
-            .map(|input| Box::new(input.gate.sender(offset, interrupt.clone())) as Box<dyn ChannelSender>)
-            .collect();
-        outputs.push(OutputEdge::new(&edge.partitioning, &last.output, targets, index, graph.max_parallelism)?);
+        Ok(outputs)
     }
-    Ok(outputs)
+
+    /// The sending end of a channel of `target`'s gate.
+    fn sender(&self, from: SubtaskId, target: SubtaskId, channel: usize) -> Result<Box<dyn ChannelSender>> {
+        if let Some((apart, peer)) = self.hosts.elsewhere(target) {
+            let key = channel_key(apart, from, target, channel)?;
+            return Ok(Box::new(apart.plane.sender(peer, key, Compression::None, self.interrupt.clone())?));
+        }
+        let input = self.inputs.get(&target).ok_or_else(|| Error::internal(format!("{target} has no input")))?;
+        Ok(Box::new(input.gate.sender(channel, self.interrupt.clone())))
+    }
 }
 
 #[cfg(test)]
@@ -169,7 +231,7 @@ mod tests {
 
     /// Logical input of each channel of each subtask of `to`.
     fn inputs(graph: &JobGraph, to: u32) -> Vec<Vec<usize>> {
-        let wirings = wire(graph, 1 << 20).unwrap();
+        let wirings = wire(graph, 1 << 20, &Hosts::AllHere).unwrap();
         let of_vertex = wirings.into_iter().filter(|(subtask, _)| subtask.vertex == VertexId(to));
         of_vertex.map(|(_, wiring)| wiring.input.map_or(Vec::new(), |input| input.logical)).collect()
     }
@@ -197,7 +259,7 @@ mod tests {
             edges: vec![edge(0, 2, 0, Partitioning::Forward), edge(1, 2, 1, Partitioning::Broadcast)],
             max_parallelism: 128,
         };
-        let mut wirings = wire(&graph, 1 << 20).unwrap();
+        let mut wirings = wire(&graph, 1 << 20, &Hosts::AllHere).unwrap();
         let subtask = |vertex, index| SubtaskId { vertex: VertexId(vertex), index };
         let mut seen = Vec::new();
         for (vertex, index) in [(0, 0), (0, 1), (1, 0), (1, 1)] {

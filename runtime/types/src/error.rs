@@ -89,10 +89,22 @@ codes! {
     EmptyStart = "EMPTY_START", User;
     /// Another process runs this job, or took it over.
     Fenced = "FENCED", External;
+    /// The connection to another TaskManager broke, fell silent or carried damaged bytes.
+    ConnectionLost = "CONNECTION_LOST", External;
+    /// Another process refused a connection: other version, cluster, job or process, or a fenced generation.
+    ConnectionRefused = "CONNECTION_REFUSED", External;
     /// The state needs more memory than the budget allows in one step.
     MemoryExceeded = "MEMORY_EXCEEDED", User;
     /// The wanted parallelism does not fit the number of key groups.
     ParallelismInvalid = "PARALLELISM_INVALID", User;
+    /// Too few task slots for too long.
+    SlotsMissing = "SLOTS_MISSING", External;
+    /// An address cannot be listened on.
+    ListenFailed = "LISTEN_FAILED", User;
+    /// Two processes of a job do not fit together: version, token, or a reign that is over.
+    PeerRefused = "PEER_REFUSED", External;
+    /// A TaskManager is gone: its connection or its signs of life.
+    TaskManagerLost = "TASK_MANAGER_LOST", External;
     /// Checkpoints fail more often than tolerated.
     CheckpointsFailing = "CHECKPOINTS_FAILING", External;
     /// A savepoint or checkpoint that somebody asked for did not complete; the job goes on.

@@ -213,6 +213,16 @@ pub const OPTIONS: &[ConfigOption] = &[
     option("ha.renew-deadline", Duration, "2s", Planned, "A leader that cannot renew for this long steps down."),
     option("ha.retry", Duration, "500ms", Planned, "Wait between two tries to lead."),
     owned("autoscale", "autoscaler.mode"),
+    // Checkpoint storage over a network.
+    option(
+        "storage.timeout",
+        Duration,
+        "30s",
+        Free,
+        "How long one call to remote storage may take, retries included; a second more for each MiB it moves.",
+    ),
+    option("storage.retries", count(0, 1000), "4", Free, "Tries of a storage request after the first."),
+    option("storage.part-size", Size, "8MiB", Free, "Parts in which large objects are uploaded; at least 5MiB."),
     // Time, sinks, network.
     option("watermark.min-gap", Duration, "10ms", Planned, "Least time between two watermarks of a source."),
     option(

@@ -1,8 +1,11 @@
 //! One module a command.
 
+mod jobmanager;
 mod plan;
 mod run;
 mod state;
+mod stop;
+mod taskmanager;
 mod test;
 
 use streamkeeper_types::Result;
@@ -20,5 +23,7 @@ pub fn execute(arguments: &Arguments) -> Result<()> {
         Command::Plan(plan) => plan::execute(plan, global),
         Command::Test(test) => test::execute(test, global),
         Command::State(state) => state::execute(state, global),
+        Command::JobManager(manager) => jobmanager::execute(manager, global),
+        Command::TaskManager(manager) => taskmanager::execute(manager),
     }
 }

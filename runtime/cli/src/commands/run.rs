@@ -54,7 +54,7 @@ pub fn execute(arguments: &Run, global: &Global) -> Result<()> {
         let path = import::into_job(snapshot, &file.base_dir(), local.job.storage.as_ref())?;
         local.job.restore = RestoreChoice::From(path);
     }
-    let stop = stop_signal()?;
+    let stop = stop::signal()?;
     let handle = run_local(local)?;
     let board = handle.board().clone();
     let mut progress = Progress::new(global.output, arguments.quiet);
@@ -86,18 +86,6 @@ fn launch(arguments: &Run, file: &JobFile) -> Result<Launch> {
         restore: if arguments.discard_state { RestoreChoice::Discard } else { RestoreChoice::Auto },
         dropped_state: if dropped { DroppedState::Allow } else { DroppedState::Refuse },
     })
-}
-
-/// Set by Ctrl-C or SIGTERM; a second one ends the process at once, which loses nothing but the savepoint.
-fn stop_signal() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // Order matters: the first signal finds the flag unset and only sets it.
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-            .or_code(Code::Internal, || "watching for signals".to_owned())?;
-    }
-    Ok(stop)
 }
 
 /// How Ctrl-C stops the job.
@@ -138,7 +126,8 @@ fn default_name() -> String {
     format!("stop-{}", chrono::Utc::now().format("%Y%m%d-%H%M%S%.3f"))
 }
 
-fn finish(outcome: JobOutcome, status: &JobStatus, file: &JobFile, global: &Global) -> Result<()> {
+/// Tells how the job ended, and what it made.
+pub(super) fn finish(outcome: JobOutcome, status: &JobStatus, file: &JobFile, global: &Global) -> Result<()> {
     let results = results::of(file)?;
     let (word, savepoint) = match &outcome {
         JobOutcome::Finished => ("finished", None),

@@ -13,7 +13,7 @@ use streamkeeper_api::state::StateBackend;
 use streamkeeper_checkpoint::restore::DroppedState;
 use streamkeeper_engine::{NodeFactory, StreamGraph, SystemClock};
 use streamkeeper_jobmanager::{
-    engine::{CheckpointOptions, failover::RestartStrategy},
+    engine::{Bounds, CheckpointOptions, SchedulerOptions, failover::RestartStrategy},
     shell::{JobHandle, JobOutcome, Phase},
 };
 use streamkeeper_protocol::{CheckpointKind, SnapshotFormat};
@@ -134,12 +134,14 @@ impl Bench<'_> {
                 name: "test".to_owned(),
                 graph,
                 program: self.suite.sql.clone(),
-                parallelism,
+                bounds: Bounds::exactly(parallelism),
+                scheduler: SchedulerOptions::default(),
                 max_parallelism: Some(128),
                 checkpoints: CheckpointOptions { interval: None, ..CheckpointOptions::default() },
                 restart: RestartStrategy::None,
                 storage: Arc::new(FileStorage::new(self.folder.join("state"))?),
                 lock: None,
+                address: None,
                 restore,
                 dropped_state: DroppedState::Refuse,
                 clock: Arc::new(SystemClock),

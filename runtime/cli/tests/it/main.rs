@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod bad_input;
+mod cluster;
 mod commands;
 mod crash_loop;
 mod example;

@@ -99,6 +99,7 @@ impl OperatorTask {
                 Ok(())
             }
             Arrival::TimedOut => self.flush(),
+            Arrival::Failed(error) => Err(error),
             Arrival::Woken => Ok(()),
         }
     }

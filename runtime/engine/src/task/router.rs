@@ -164,7 +164,12 @@ fn send(target: &mut dyn ChannelSender, element: Element, totals: &mut Totals, r
 
 fn closed_channel(closed: ChannelClosed, receiver_gone: &mut bool) -> Error {
     *receiver_gone |= closed == ChannelClosed::Receiver;
-    Error::new(Code::Cancelled, closed.to_string())
+    match closed {
+        ChannelClosed::Receiver | ChannelClosed::Interrupted => Error::new(Code::Cancelled, closed.to_string()),
+        ChannelClosed::Connection => Error::new(Code::ConnectionLost, closed.to_string()),
+        ChannelClosed::Unsendable => Error::new(Code::RecordInvalid, closed.to_string())
+            .way_out("a row and its columns have to fit into one frame of the data plane; see the TaskManager's log"),
+    }
 }
 
 #[cfg(test)]
@@ -176,7 +181,7 @@ mod tests {
         array::{AsArray, Int64Array},
         datatypes::{DataType, Field, Int64Type, Schema},
     };
-    use streamkeeper_network::{Arrival, InputGate, Interrupt};
+    use streamkeeper_network::{Arrival, InputGate, Interrupt, Sent};
     use streamkeeper_types::{Watermark, key_group};
 
     use super::*;
@@ -258,5 +263,25 @@ mod tests {
         drop(gates);
         assert_eq!(router.emit(batch(0..1)).unwrap_err().code, Code::Cancelled);
         assert!(router.receiver_gone());
+    }
+
+    #[test]
+    fn a_broken_connection_is_a_failure_and_no_cancellation() {
+        struct Broken(ChannelClosed);
+        impl ChannelSender for Broken {
+            fn send(&mut self, _: Element) -> std::result::Result<Sent, ChannelClosed> {
+                Err(self.0)
+            }
+        }
+        let code = |closed| {
+            let targets: Vec<Box<dyn ChannelSender>> = vec![Box::new(Broken(closed))];
+            let edge = OutputEdge::new(&Partitioning::Forward, &schema(), targets, 0, 128).unwrap();
+            let mut router = Router::new(vec![edge]);
+            (router.emit(batch(0..1)).unwrap_err().code, router.receiver_gone())
+        };
+        assert_eq!(code(ChannelClosed::Connection), (Code::ConnectionLost, false));
+        assert_eq!(code(ChannelClosed::Unsendable), (Code::RecordInvalid, false));
+        assert_eq!(code(ChannelClosed::Receiver), (Code::Cancelled, true));
+        assert_eq!(code(ChannelClosed::Interrupted), (Code::Cancelled, false));
     }
 }

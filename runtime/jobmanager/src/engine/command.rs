@@ -39,8 +39,8 @@ pub enum Command {
     /// Show this checkpoint's figures. No answer.
     RecordStatistics(Box<CheckpointStatistics>),
     /// Settle what is in doubt in the log, choose the restore point from the log, and start a new attempt of every
-    /// subtask. All earlier attempts have ended. Answered by `Deployed` or `DeployFailed`.
-    Deploy,
+    /// subtask in this shape. All earlier attempts have ended. Answered by `Deployed` or `DeployFailed`.
+    Deploy { parallelism: u32 },
     /// Append the job's result to the log. Answered by `ResultPublished`.
     PublishResult(JobResult),
     /// The job is over; nothing follows. No answer.
@@ -56,6 +56,8 @@ pub enum Timer {
     Timeout(CheckpointId),
     /// The pause before a restart is over.
     Restart,
+    /// A deployment has waited for slots, or a change of the parallelism may be due.
+    Slots,
 }
 
 /// How a job's life in this process ended.

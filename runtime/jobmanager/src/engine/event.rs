@@ -3,7 +3,7 @@
 use streamkeeper_protocol::{CheckpointKind, FromTask, SnapshotFormat};
 use streamkeeper_types::{AttemptId, CheckpointId, Error, OperatorId};
 
-use super::{Timer, job::Restored};
+use super::{Bounds, JobTopology, Timer, job::Restored};
 
 /// Everything that can happen to a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub enum Event {
     /// their reports.
     Deployed {
         attempts: Vec<AttemptId>,
+        /// The graph in the shape that was asked for.
+        topology: Box<JobTopology>,
         restored: Box<Restored>,
     },
     /// Answer to [`Command::Deploy`](super::Command::Deploy): nothing was started.
@@ -26,6 +28,10 @@ pub enum Event {
         error: Error,
     },
     TimerFired(Timer),
+    /// Slots of all TaskManagers that are there. Comes before `Start`, and whenever it changes.
+    Slots(u32),
+    /// Somebody wants another parallelism.
+    Rescale(Bounds),
     /// Somebody asks for a checkpoint or savepoint.
     Requested(CheckpointRequest),
     /// Answers to [`Command::AllocateId`](super::Command::AllocateId).

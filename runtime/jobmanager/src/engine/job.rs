@@ -1,22 +1,24 @@
 //! One job's life: deployed, running, restarted after failures, ended.
 //!
 //! ```text
-//!  Created ─► Deploying ─► Running ─► Finishing ─► Ended
-//!                 ▲           │
-//!                 └─ Stopping ◄┘  (all tasks of the job are one region for now) ─► Ended
+//!  Created ─► Waiting ─► Deploying ─► Running ─► Finishing ─► Ended
+//!                ▲ (for slots)           │
+//!                └────────── Stopping ◄──┘  (all tasks of the job are one region for now) ─► Ended
 //! ```
 
 use std::collections::BTreeSet;
 
 use streamkeeper_checkpoint::{JobResult, JobState};
-use streamkeeper_protocol::{FromTask, TaskReport, TaskState, ToTask};
+use streamkeeper_protocol::{CheckpointKind, FromTask, SnapshotFormat, TaskReport, TaskState, ToTask};
 use streamkeeper_types::{AttemptId, Error, Fault, FileRef, Generation, Millis, Result};
 
 use super::{
-    CheckpointCoordinator, CheckpointOptions, Command, Event, Inherited, JobEnd, JobTopology, Stored, Timer,
+    Bounds, CheckpointCoordinator, CheckpointOptions, CheckpointRequest, Command, Event, Inherited, JobEnd, Origin,
+    Scheduler, Sharing, Stored, Timer,
     coordinator::TaskPhase,
     failover::{Failover, RestartStrategy, Verdict},
     options::millis,
+    scheduler::{Admission, Wish},
 };
 
 /// Pause before the result of a finished job is written again.
@@ -35,6 +37,8 @@ pub struct Restored {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobPhase {
     Created,
+    /// Waiting for slots.
+    Waiting,
     /// Waiting for `Deployed`.
     Deploying,
     Running,
@@ -66,8 +70,11 @@ enum Next {
 #[derive(Debug)]
 pub struct Job {
     coordinator: CheckpointCoordinator,
+    scheduler: Scheduler,
     failover: Failover,
     phase: JobPhase,
+    /// The wish for a checkpoint after which the parallelism changes.
+    reshaping: Option<Reshaping>,
     /// What the job wants to become once it is deployed, when that was decided while it was being deployed.
     cancelled: bool,
     /// The latest failure, for people.
@@ -84,15 +91,17 @@ impl Job {
         generation: Generation,
         options: CheckpointOptions,
         restart: RestartStrategy,
-        topology: JobTopology,
+        scheduler: Scheduler,
         inherited: Inherited,
         seed: u64,
     ) -> Result<Self> {
         let mut random = SplitMix(seed);
         let first_delay = millis(options.first_delay(random.unit()));
-        let coordinator = CheckpointCoordinator::new(generation, options, topology, inherited, first_delay)?;
+        let coordinator = CheckpointCoordinator::new(generation, options, inherited, first_delay)?;
         let failover = Failover::new(restart);
-        Ok(Self { coordinator, failover, phase: JobPhase::Created, cancelled: false, last_failure: None, random })
+        let phase = JobPhase::Created;
+        let (cancelled, last_failure, reshaping) = (false, None, None);
+        Ok(Self { coordinator, scheduler, failover, phase, reshaping, cancelled, last_failure, random })
     }
 
     /// Takes in an event at time `now`; the commands are executed in order.
@@ -106,7 +115,7 @@ impl Job {
         let mut commands = self.coordinator.on(event, now);
         match noticed {
             Noticed::Nothing => {}
-            Noticed::Start => self.deploy(&mut commands),
+            Noticed::Start => self.deploy(&mut commands, now),
             Noticed::Deployed => self.deployed(&mut commands, now),
             Noticed::Failed(error) => self.fail(error, &mut commands, now),
             Noticed::Ended(attempt) => self.ended(attempt),
@@ -117,6 +126,8 @@ impl Job {
             }
             Noticed::Cancel => self.cancel(&mut commands, now),
             Noticed::LeadershipLost => self.suspend(&mut commands),
+            Noticed::Slots(slots) => self.scheduler.on_slots(slots, now),
+            Noticed::Bounds(bounds) => self.scheduler.on_bounds(bounds),
         }
         if let Some(error) = self.coordinator.take_failure()
             && self.phase == JobPhase::Running
@@ -149,6 +160,11 @@ impl Job {
     }
 
     #[must_use]
+    pub fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+
+    #[must_use]
     pub fn coordinator(&self) -> &CheckpointCoordinator {
         &self.coordinator
     }
@@ -168,6 +184,8 @@ impl Job {
             Event::ResultPublished { outcome } => Noticed::Result(outcome.clone()),
             Event::Cancel => Noticed::Cancel,
             Event::LeadershipLost => Noticed::LeadershipLost,
+            Event::Slots(slots) => Noticed::Slots(*slots),
+            Event::Rescale(bounds) => Noticed::Bounds(*bounds),
             _ => Noticed::Nothing,
         }
     }
@@ -182,13 +200,28 @@ impl Job {
         }
     }
 
-    fn deploy(&mut self, commands: &mut Vec<Command>) {
-        self.phase = JobPhase::Deploying;
-        commands.push(Command::Deploy);
+    /// Deploys, or waits until there is room.
+    fn deploy(&mut self, commands: &mut Vec<Command>, now: Millis) {
+        match self.scheduler.admit(now) {
+            Admission::Deploy { parallelism } => {
+                self.phase = JobPhase::Deploying;
+                commands.push(Command::CancelTimer { timer: Timer::Slots });
+                commands.push(Command::Deploy { parallelism });
+            }
+            Admission::WaitUntil(at) => {
+                self.phase = JobPhase::Waiting;
+                commands.push(Command::ArmTimer { timer: Timer::Slots, at });
+            }
+            Admission::NoSlots(error) => {
+                self.phase = JobPhase::Waiting;
+                self.fail(error, commands, now);
+            }
+        }
     }
 
     fn deployed(&mut self, commands: &mut Vec<Command>, now: Millis) {
         self.phase = JobPhase::Running;
+        self.reshaping = None;
         if self.cancelled {
             self.stop(Next::End(JobEnd::Cancelled), &cancelled(), commands, now);
         }
@@ -196,9 +229,10 @@ impl Job {
 
     /// Restarts the whole job, or gives up.
     fn fail(&mut self, error: Error, commands: &mut Vec<Command>, now: Millis) {
-        if !matches!(self.phase, JobPhase::Running | JobPhase::Deploying) {
+        if !matches!(self.phase, JobPhase::Running | JobPhase::Deploying | JobPhase::Waiting) {
             return;
         }
+        self.scheduler.failed(&error);
         let error = match self.coordinator.stopped_by() {
             // R36: the savepoint is good, and the user must learn so.
             Some(savepoint) => error.at(format!("after savepoint `{}` completed", savepoint.manifest)),
@@ -250,7 +284,7 @@ impl Job {
 
     fn cancel(&mut self, commands: &mut Vec<Command>, now: Millis) {
         match &mut self.phase {
-            JobPhase::Created => self.end(JobEnd::Cancelled, commands),
+            JobPhase::Created | JobPhase::Waiting => self.end(JobEnd::Cancelled, commands),
             JobPhase::Deploying => self.cancelled = true,
             JobPhase::Running => self.stop(Next::End(JobEnd::Cancelled), &cancelled(), commands, now),
             JobPhase::Stopping(stopping) => {
@@ -282,6 +316,7 @@ impl Job {
             return;
         }
         match &self.phase {
+            JobPhase::Waiting => self.deploy(commands, now),
             JobPhase::Running if self.coordinator.tasks().all_in(&[TaskPhase::Finished]) => {
                 if let Some(savepoint) = self.coordinator.stopped_by().cloned() {
                     self.end(JobEnd::Stopped(Box::new(savepoint)), commands);
@@ -293,12 +328,75 @@ impl Job {
             }
             JobPhase::Stopping(stopping) if stopping.live.is_empty() => match stopping.next.clone() {
                 Next::Redeploy { pausing: true } => {}
-                Next::Redeploy { pausing: false } => self.deploy(commands),
+                Next::Redeploy { pausing: false } => self.deploy(commands, now),
                 Next::End(end) => self.end(end, commands),
             },
+            JobPhase::Running if self.is_up() => {
+                self.scheduler.up(now);
+                self.consider_shape(commands, now);
+            }
             _ => {}
         }
     }
+
+    /// Changes the parallelism if that is wished: a checkpoint first, so that little is done twice.
+    fn consider_shape(&mut self, commands: &mut Vec<Command>, now: Millis) {
+        // The end of the input is near: nothing would be gained.
+        if self.coordinator.stopped_by().is_some() || !self.coordinator.tasks().all_in(&[TaskPhase::Running]) {
+            return;
+        }
+        let (completed, failed) = (self.coordinator.history().completed, self.coordinator.history().failed);
+        let wish = self.scheduler.wish(now);
+        match (&mut self.reshaping, wish) {
+            (reshaping, Wish::Keep) => *reshaping = None,
+            (None, Wish::LookAt(at)) => commands.push(Command::ArmTimer { timer: Timer::Slots, at }),
+            (None, Wish::Now(_)) => {
+                let gives_up = failed.saturating_add(self.scheduler.max_failed_checkpoints());
+                self.reshaping = Some(Reshaping { completed, failed, gives_up });
+                commands.extend(self.request_checkpoint(now));
+            }
+            (Some(reshaping), _) if completed > reshaping.completed || failed >= reshaping.gives_up => {
+                // Somebody waits for a savepoint that is under way.
+                if self.coordinator.is_taking_savepoint() {
+                    return;
+                }
+                self.reshaping = None;
+                self.scheduler.stopping(now);
+                self.stop(Next::Redeploy { pausing: false }, &reshaped(), commands, now);
+            }
+            (Some(reshaping), _) if failed > reshaping.failed => {
+                reshaping.failed = failed;
+                commands.extend(self.request_checkpoint(now));
+            }
+            (Some(_), _) => {}
+        }
+    }
+
+    fn request_checkpoint(&mut self, now: Millis) -> Vec<Command> {
+        let request = CheckpointRequest {
+            request: None,
+            origin: Origin::User,
+            kind: CheckpointKind::Checkpoint,
+            format: SnapshotFormat::Native,
+            target: None,
+            sharing: Sharing::Incremental,
+        };
+        self.coordinator.on(Event::Requested(request), now)
+    }
+}
+
+/// Counts of checkpoints when a change of the parallelism was decided.
+#[derive(Debug, Clone, Copy)]
+struct Reshaping {
+    completed: u64,
+    /// Grows with each failure that was answered by another try.
+    failed: u64,
+    /// Failures after which the change goes ahead from an older checkpoint.
+    gives_up: u64,
+}
+
+fn reshaped() -> Error {
+    Error::new(streamkeeper_types::Code::Cancelled, "the parallelism changes")
 }
 
 /// What an event means for the job, besides for its snapshots.
@@ -312,6 +410,8 @@ enum Noticed {
     Result(Stored),
     Cancel,
     LeadershipLost,
+    Slots(u32),
+    Bounds(Bounds),
 }
 
 fn cancelled() -> Error {

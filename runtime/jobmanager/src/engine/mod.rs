@@ -6,8 +6,8 @@
 //!        ▼                                                          │
 //!      Event ──► Job ──► CheckpointCoordinator ──► Command ──► whoever executes
 //! ```
-//! [`Job`] is the one entrance. It owns the [`CheckpointCoordinator`], asks [`failover`] what a failure means, and
-//! decides when tasks are deployed. Commands of one call are executed in order.
+//! [`Job`] is the one entrance. It owns the [`CheckpointCoordinator`], asks [`failover`] what a failure means and the
+//! [`Scheduler`] for the parallelism, and decides when tasks are deployed. Commands of one call are executed in order.
 
 mod command;
 pub mod coordinator;
@@ -15,6 +15,7 @@ mod event;
 pub mod failover;
 mod job;
 mod options;
+mod scheduler;
 mod statistics;
 mod topology;
 
@@ -23,5 +24,6 @@ pub use coordinator::{CheckpointCoordinator, Inherited};
 pub use event::{CheckpointRequest, Event, Origin, RequestId, Stored};
 pub use job::{Job, JobPhase, Restored};
 pub use options::{CheckpointOptions, Sharing};
+pub use scheduler::{Bounds, Rescale, RescaleCause, RescaleOutcome, Scheduler, SchedulerOptions};
 pub use statistics::{CheckpointHistory, CheckpointOutcome, CheckpointStatistics};
 pub use topology::{JobTopology, TopologyInput, TopologyOperator, TopologyVertex, Wiring};

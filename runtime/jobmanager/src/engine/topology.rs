@@ -3,7 +3,7 @@
 use streamkeeper_types::{OperatorId, SubtaskId, VertexId};
 
 /// A job graph without what only tasks need.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobTopology {
     /// `<namespace>/<name>`.
     pub job: String,

@@ -23,6 +23,7 @@ use super::{
     janitor::Janitor,
     restore,
     status::{Figures, LastCheckpoint, Phase},
+    topology::topology,
 };
 use crate::engine::{
     CheckpointOutcome, CheckpointRequest, CheckpointStatistics, Command, Event, Job, JobEnd, JobPhase, Origin,
@@ -75,6 +76,7 @@ impl DriverState {
 impl Driver {
     /// Runs the job to its end in this process.
     pub(super) fn run(mut self) -> Result<JobOutcome> {
+        self.feed(Event::Slots(self.task_managers.slots()));
         self.feed(Event::Start);
         while self.state.end.is_none() && !self.is_abandoned() {
             self.fire_due();
@@ -152,6 +154,16 @@ impl Driver {
             Message::Snapshot(wish) => self.on_wish(wish),
             Message::Deleted(discard) => self.feed(Event::Deleted { discard }),
             Message::Cancel => self.feed(Event::Cancel),
+            Message::Rescale(bounds) => self.feed(Event::Rescale(bounds)),
+            Message::Slots { lost } => self.on_slots(lost),
+        }
+    }
+
+    /// TaskManagers came or went. What was lost is told after the number, so that a restart knows what it can count on.
+    fn on_slots(&mut self, lost: Vec<(AttemptId, Error)>) {
+        self.feed(Event::Slots(self.task_managers.slots()));
+        for (attempt, error) in lost {
+            self.feed(Event::TaskLost { attempt, error });
         }
     }
 
@@ -259,7 +271,9 @@ impl Driver {
                 self.record(&statistics);
                 None
             }
-            Command::Deploy => Some(self.deploy().unwrap_or_else(|error| self.not_deployed(error))),
+            Command::Deploy { parallelism } => {
+                Some(self.deploy(parallelism).unwrap_or_else(|error| self.not_deployed(error)))
+            }
             Command::PublishResult(result) => Some(match self.append(&Record::Result(result)) {
                 Ok(()) => Event::ResultPublished { outcome: Stored::Done },
                 Err(error) => self.append_failed(error, |outcome| Event::ResultPublished { outcome }),
@@ -337,9 +351,9 @@ impl Driver {
     }
 
     /// A new attempt of every subtask, from the point that the log names.
-    fn deploy(&mut self) -> Result<Event, AppendError> {
+    fn deploy(&mut self, parallelism: u32) -> Result<Event, AppendError> {
         self.settle()?;
-        self.deploy_settled().map_err(AppendError::Failed)
+        self.deploy_settled(parallelism).map_err(AppendError::Failed)
     }
 
     /// A deployment may also fail because a later reign removed what it needs.
@@ -351,9 +365,10 @@ impl Driver {
         Event::DeployFailed(error.into())
     }
 
-    fn deploy_settled(&mut self) -> Result<Event> {
+    fn deploy_settled(&mut self, parallelism: u32) -> Result<Event> {
         let start = restore::start_point(self.spec.storage.as_ref(), self.log.state())?;
-        let plan = restore::plan(&self.spec, start.manifest.as_ref())?;
+        let plan = restore::plan(&self.spec, parallelism, start.manifest.as_ref())?;
+        self.graph = restore::chain(&self.spec, parallelism, &plan);
         let number = self.state.deployments;
         self.state.deployments += 1;
         let generation = self.log.generation();
@@ -377,7 +392,8 @@ impl Driver {
         self.send_to_readers(Ok(greetings));
         self.board.change(|status| status.restored_from = from);
         let restored = Restored { state: self.log.state().clone(), not_claimed: start.not_claimed };
-        Ok(Event::Deployed { attempts, restored: Box::new(restored) })
+        let topology = Box::new(topology(&self.spec, &self.graph));
+        Ok(Event::Deployed { attempts, topology, restored: Box::new(restored) })
     }
 
     fn record(&mut self, statistics: &CheckpointStatistics) {
@@ -403,6 +419,7 @@ impl Driver {
             }
             JobPhase::Stopping(_) => Phase::Restarting,
             JobPhase::Ended(_) => return,
+            JobPhase::Waiting => Phase::WaitingForSlots,
             JobPhase::Created | JobPhase::Deploying | JobPhase::Running | JobPhase::Finishing => Phase::Starting,
         };
         self.board.change(|status| {

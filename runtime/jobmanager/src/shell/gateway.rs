@@ -6,6 +6,10 @@ use streamkeeper_types::{AttemptId, Result};
 
 /// The TaskManagers of a job. Their tasks' reports come back through [`super::ReportSender`]; calls do not wait for tasks.
 pub trait TaskManagers: Send + Sync {
+    /// Slots of all TaskManagers that are there; each runs one subtask of every vertex. A change of it is told to the
+    /// inbox.
+    fn slots(&self) -> u32;
+
     /// Starts all tasks of a run. Each reports its state from then on.
     ///
     /// # Errors

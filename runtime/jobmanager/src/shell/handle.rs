@@ -7,6 +7,8 @@ use streamkeeper_checkpoint::CompletedCheckpoint;
 use streamkeeper_protocol::{CheckpointKind, SnapshotFormat};
 use streamkeeper_types::{Error, Result};
 
+use crate::engine::Bounds;
+
 use super::{
     JobStatus, StatusBoard,
     inbox::{Inbox, Message, SnapshotWish},
@@ -71,6 +73,12 @@ impl JobHandle {
     /// Stops all tasks without a snapshot; a later run goes on from the latest checkpoint. Does not wait.
     pub fn cancel(&self) {
         self.inbox.send(Message::Cancel);
+    }
+
+    /// Has the job run between other parallelisms: a checkpoint, then the tasks in the new shape over the same state. Does
+    /// not wait; the status shows how it goes.
+    pub fn rescale(&self, bounds: Bounds) {
+        self.inbox.send(Message::Rescale(bounds));
     }
 
     /// Stops at once, as if the process had died: nothing more is written, decided or committed.

@@ -9,7 +9,9 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use streamkeeper_checkpoint::CompletedCheckpoint;
 use streamkeeper_engine::task::ReportSink;
 use streamkeeper_protocol::{CheckpointKind, FromTask, SnapshotFormat};
-use streamkeeper_types::{CheckpointId, Result};
+use streamkeeper_types::{AttemptId, CheckpointId, Error, Result};
+
+use crate::engine::Bounds;
 
 /// Everything that reaches the thread from outside.
 pub(super) enum Message {
@@ -18,6 +20,11 @@ pub(super) enum Message {
     /// All files of a replaced checkpoint are gone.
     Deleted(CheckpointId),
     Cancel,
+    Rescale(Bounds),
+    /// The TaskManagers changed; `lost` were running on one that is gone.
+    Slots {
+        lost: Vec<(AttemptId, Error)>,
+    },
 }
 
 /// Somebody wants a checkpoint or savepoint and waits for it.
@@ -58,6 +65,11 @@ impl Inbox {
             // Without a JobManager nobody is interested.
             let _ = messages.send(Message::FromTask(report));
         })
+    }
+
+    /// TaskManagers came or went; `lost` are the attempts that ran on one that is gone, and why.
+    pub fn slots_changed(&self, lost: Vec<(AttemptId, Error)>) {
+        self.send(Message::Slots { lost });
     }
 
     pub(super) fn send(&self, message: Message) {

@@ -20,11 +20,12 @@ mod restore;
 mod spec;
 mod start;
 mod status;
+mod topology;
 
 pub use gateway::TaskManagers;
 pub use handle::{JobHandle, JobOutcome};
 pub use inbox::{Inbox, Mail};
-pub use peek::peek;
+pub use peek::{leader, peek};
 pub use restore::preview;
 pub use spec::{JobSpec, RestoreChoice};
 pub use start::start;

@@ -45,8 +45,9 @@ pub(super) fn open(spec: &JobSpec) -> Result<Opened> {
     if spec.restore == RestoreChoice::Auto && peek(spec.storage.as_ref())?.is_some_and(|state| is_finished(&state)) {
         return Ok(Opened::AlreadyFinished);
     }
-    let instance = format!("{:016x}", rand::random::<u64>());
-    owner::ensure(spec.storage.as_ref(), &Owner::Local { random: instance.clone() })?;
+    let random = format!("{:016x}", rand::random::<u64>());
+    owner::ensure(spec.storage.as_ref(), &Owner::Local { random: random.clone() })?;
+    let instance = spec.address.as_ref().map_or_else(|| random.clone(), |address| format!("{random}@{address}"));
     let (mut log, listed) = JobLog::open(spec.storage.clone(), 0, instance, RetryPolicy::default())?;
     // Another run may have finished it in between.
     if spec.restore == RestoreChoice::Auto && is_finished(log.state()) {
@@ -73,7 +74,7 @@ fn apply_choice(spec: &JobSpec, log: &mut JobLog, listed: &[String]) -> Result<R
         RestoreChoice::Auto => {
             refuse_empty_start(log.state(), listed)?;
             let manifest = restore::start_point(spec.storage.as_ref(), log.state())?.manifest;
-            return restore::plan(spec, manifest.as_ref());
+            return restore::plan(spec, spec.bounds.target, manifest.as_ref());
         }
         RestoreChoice::From(path) => RestoreSource::Savepoint { path: path.clone() },
         RestoreChoice::Discard => RestoreSource::Discard,
@@ -84,7 +85,7 @@ fn apply_choice(spec: &JobSpec, log: &mut JobLog, listed: &[String]) -> Result<R
     let mut state = log.state().clone();
     state.apply(&record);
     let manifest = restore::start_point(spec.storage.as_ref(), &state)?.manifest;
-    let plan = restore::plan(spec, manifest.as_ref())?;
+    let plan = restore::plan(spec, spec.bounds.target, manifest.as_ref())?;
     log.append(&record)?;
     Ok(plan)
 }

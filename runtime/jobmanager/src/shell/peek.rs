@@ -39,3 +39,18 @@ pub fn peek(storage: &dyn Storage) -> Result<Option<JobState>> {
     }
     Ok(None)
 }
+
+/// Where the newest claimant of the job can be reached; it leads, or led. `None` if nobody ever claimed it, or the claimant
+/// runs everything in its own process.
+///
+/// # Errors
+/// Storage errors, and a claim that cannot be read.
+pub fn leader(storage: &dyn Storage) -> Result<Option<String>> {
+    let listed = storage.list("log")?;
+    let Some(newest) = listed.iter().filter_map(|object| parse_entry(&object.path)).map(|(g, _)| g).max() else {
+        return Ok(None);
+    };
+    let path = entry_path(newest, 0);
+    let Record::Claim { instance, .. } = Record::decode(&path, &storage.get(&path)?)? else { return Ok(None) };
+    Ok(instance.split_once('@').map(|(_, address)| address.to_owned()))
+}

@@ -43,15 +43,15 @@ pub(super) fn start_point(storage: &dyn Storage, state: &JobState) -> Result<Sta
 ///
 /// # Errors
 /// As [`restore::assign`].
-pub(super) fn plan(spec: &JobSpec, manifest: Option<&Manifest>) -> Result<RestorePlan> {
-    let derived = key_group::default_max_parallelism(spec.parallelism);
+pub(super) fn plan(spec: &JobSpec, parallelism: u32, manifest: Option<&Manifest>) -> Result<RestorePlan> {
+    let derived = key_group::default_max_parallelism(spec.bounds.target.max(parallelism));
     let Some(manifest) = manifest else {
         let max_parallelism = spec.max_parallelism.unwrap_or(derived);
-        check_parallelism(spec.parallelism, max_parallelism)?;
+        check_parallelism(parallelism, max_parallelism)?;
         return Ok(RestorePlan { max_parallelism, ..RestorePlan::default() });
     };
     // Vertices do not depend on the number of key groups.
-    let graph = JobGraph::chain(&spec.graph, spec.parallelism, derived);
+    let graph = JobGraph::chain(&spec.graph, parallelism, derived);
     let wanted = spec.max_parallelism.map_or(MaxParallelism::Derived(derived), MaxParallelism::Set);
     restore::assign(manifest, &vertices(&graph), wanted, spec.dropped_state)
 }
@@ -122,6 +122,6 @@ pub(super) fn is_finished(plan: &RestorePlan, vertex: VertexId) -> bool {
 }
 
 /// The job graph with as many key groups as the plan says.
-pub(super) fn chain(spec: &JobSpec, plan: &RestorePlan) -> Arc<JobGraph> {
-    Arc::new(JobGraph::chain(&spec.graph, spec.parallelism, plan.max_parallelism))
+pub(super) fn chain(spec: &JobSpec, parallelism: u32, plan: &RestorePlan) -> Arc<JobGraph> {
+    Arc::new(JobGraph::chain(&spec.graph, parallelism, plan.max_parallelism))
 }

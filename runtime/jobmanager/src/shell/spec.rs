@@ -6,7 +6,7 @@ use streamkeeper_checkpoint::restore::DroppedState;
 use streamkeeper_engine::{Clock, StreamGraph};
 use streamkeeper_storage::Storage;
 
-use crate::engine::{CheckpointOptions, failover::RestartStrategy};
+use crate::engine::{Bounds, CheckpointOptions, SchedulerOptions, failover::RestartStrategy};
 
 /// A job as the JobManager takes it over: the program, its settings, and where its state lies.
 #[derive(Clone)]
@@ -16,7 +16,9 @@ pub struct JobSpec {
     pub graph: StreamGraph,
     /// Text of the program, for manifests.
     pub program: String,
-    pub parallelism: u32,
+    /// Between which parallelisms it may run.
+    pub bounds: Bounds,
+    pub scheduler: SchedulerOptions,
     /// `None`: derived from the parallelism, and gives way to what a snapshot has.
     pub max_parallelism: Option<u32>,
     pub checkpoints: CheckpointOptions,
@@ -25,6 +27,9 @@ pub struct JobSpec {
     pub storage: Arc<dyn Storage>,
     /// A file of the local machine by which two runs on it notice each other at once. The log fences them anyway.
     pub lock: Option<PathBuf>,
+    /// Where this process's control plane can be reached, written into its claim so that standbys and TaskManagers find
+    /// the leader. `None` for a job in one process.
+    pub address: Option<String>,
     pub restore: RestoreChoice,
     pub dropped_state: DroppedState,
     pub clock: Arc<dyn Clock>,

@@ -6,7 +6,6 @@ use std::{
     thread,
 };
 
-use streamkeeper_engine::{JobGraph, NodeFactory, Partitioning};
 use streamkeeper_types::{Code, Error, Result, ResultExt};
 
 use super::{
@@ -16,7 +15,7 @@ use super::{
     open::{self, Opened, Reigning},
     restore,
 };
-use crate::engine::{Job, JobTopology, TopologyInput, TopologyOperator, TopologyVertex, Wiring};
+use crate::engine::{Job, Scheduler};
 
 /// Takes the job over and runs it on a thread of its own. `task_managers` report to `inbox`; `mail` is its other end.
 /// `ended` runs on that thread when the job is over, before the handle's `join` returns.
@@ -71,48 +70,18 @@ fn driver(
     board: StatusBoard,
 ) -> Result<Driver> {
     let Reigning { log, plan, inherited, orphans, restored_from, lock: _ } = reigning;
-    let graph = restore::chain(&spec, &plan);
+    let graph = restore::chain(&spec, spec.bounds.target, &plan);
     let janitor = Janitor::start(Arc::clone(&spec.storage), inbox.clone())?;
     janitor.remove(None, orphans);
     let job = Job::new(
         log.generation(),
         spec.checkpoints.clone(),
         spec.restart.clone(),
-        topology(&spec, &graph),
+        Scheduler::new(spec.scheduler.clone(), spec.bounds),
         inherited,
         rand::random(),
     )?;
     board.change(|status| status.restored_from = restored_from);
     let state = DriverState::new();
     Ok(Driver { spec, job, log, graph, task_managers, mail, janitor, board, state })
-}
-
-/// The graph as the engine sees it.
-fn topology(spec: &JobSpec, graph: &JobGraph) -> JobTopology {
-    let vertices = graph.vertices.iter().map(|vertex| {
-        let inputs = graph.edges.iter().filter(|edge| edge.to == vertex.id).map(|edge| {
-            let producer = graph.vertices.iter().find(|v| v.id == edge.from);
-            let equal = producer.is_some_and(|producer| producer.parallelism == vertex.parallelism);
-            let pointwise = edge.partitioning == Partitioning::Forward && equal;
-            let wiring = if pointwise { Wiring::OneToOne } else { Wiring::AllToAll };
-            TopologyInput { vertex: edge.from, wiring }
-        });
-        let operators = vertex.nodes.iter().map(|node| TopologyOperator {
-            id: node.id,
-            name: node.name.clone(),
-            coordinated: matches!(node.factory, NodeFactory::Source { .. }),
-        });
-        TopologyVertex {
-            id: vertex.id,
-            parallelism: vertex.parallelism,
-            inputs: inputs.collect(),
-            operators: operators.collect(),
-        }
-    });
-    JobTopology {
-        job: spec.full_name(),
-        program: spec.program.clone(),
-        max_parallelism: graph.max_parallelism,
-        vertices: vertices.collect(),
-    }
 }

@@ -33,6 +33,8 @@ pub enum Phase {
     /// Tasks are being started.
     #[default]
     Starting,
+    /// There is no room for the tasks.
+    WaitingForSlots,
     /// All tasks run.
     Running,
     /// After a failure, before tasks are started again.

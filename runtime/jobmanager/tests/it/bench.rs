@@ -7,8 +7,9 @@ use streamkeeper_checkpoint::{
     log::{Completion, Record},
 };
 use streamkeeper_jobmanager::engine::{
-    CheckpointOptions, CheckpointRequest, Command, Event, Inherited, Job, JobTopology, Origin, RequestId, Restored,
-    Sharing, Stored, Timer, TopologyInput, TopologyOperator, TopologyVertex, Wiring, failover::RestartStrategy,
+    Bounds, CheckpointOptions, CheckpointRequest, Command, Event, Inherited, Job, JobTopology, Origin, RequestId,
+    Restored, Scheduler, SchedulerOptions, Sharing, Stored, Timer, TopologyInput, TopologyOperator, TopologyVertex,
+    Wiring, failover::RestartStrategy,
 };
 use streamkeeper_protocol::{
     Barrier, CheckpointKind, CheckpointMetrics, FromTask, SnapshotFormat, TaskReport, TaskState, ToTask,
@@ -31,6 +32,7 @@ pub struct Bench {
     /// The log as it would be.
     pub log: JobState,
     deployments: u32,
+    topology: JobTopology,
 }
 
 pub fn options() -> CheckpointOptions {
@@ -90,8 +92,10 @@ impl Bench {
             max_parallelism: 128,
             vertices: vec![source, sink],
         };
-        let job = Job::new(GENERATION, options, restart, topology, Inherited::default(), 1).unwrap();
-        Self { job, now: 1_000, commands: vec![], log: JobState::default(), deployments: 0 }
+        let scheduler = Scheduler::new(SchedulerOptions::default(), Bounds::exactly(2));
+        let mut job = Job::new(GENERATION, options, restart, scheduler, Inherited::default(), 1).unwrap();
+        assert_eq!(job.on(Event::Slots(2), 0), []);
+        Self { job, topology, now: 1_000, commands: vec![], log: JobState::default(), deployments: 0 }
     }
 
     /// All tasks run; restarts after a second.
@@ -128,11 +132,17 @@ impl Bench {
     }
 
     pub fn deploy_with(&mut self, not_claimed: Vec<FileRef>) -> &mut Self {
-        assert!(self.commands.contains(&Command::Deploy), "{:?}", self.commands);
+        assert!(self.is_deploying(), "{:?}", self.commands);
         self.deployments += 1;
         let restored = Box::new(Restored { state: self.log.clone(), not_claimed });
         let attempts = self.attempts();
-        self.on(Event::Deployed { attempts, restored })
+        let topology = Box::new(self.topology.clone());
+        self.on(Event::Deployed { attempts, topology, restored })
+    }
+
+    /// Whether the last event leads to a deployment.
+    pub fn is_deploying(&self) -> bool {
+        self.commands.iter().any(|command| matches!(command, Command::Deploy { .. }))
     }
 
     pub fn report(&mut self, attempt: AttemptId, report: TaskReport) -> &mut Self {

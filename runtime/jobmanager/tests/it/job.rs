@@ -17,11 +17,11 @@ fn a_failed_task_restarts_all_tasks_after_the_pause_and_only_when_all_have_ended
     let cancelled = bench.messages().iter().filter(|(_, message)| *message == ToTask::Cancel).count();
     assert_eq!((cancelled, bench.armed(Timer::Restart)), (3, Some(bench.now + 1_000)));
     bench.fire(Timer::Restart);
-    assert!(!bench.commands.contains(&Command::Deploy));
+    assert!(!bench.is_deploying());
     bench.state(0, 0, Cancelled).state(0, 1, Cancelled);
-    assert!(!bench.commands.contains(&Command::Deploy));
+    assert!(!bench.is_deploying());
     bench.state(1, 1, Cancelled);
-    assert!(bench.commands.contains(&Command::Deploy));
+    assert!(bench.is_deploying());
     bench.deploy().all(Running);
     assert!(bench.job.is_up());
     assert_eq!(bench.job.restarts(), 1);
@@ -31,9 +31,9 @@ fn a_failed_task_restarts_all_tasks_after_the_pause_and_only_when_all_have_ended
 fn the_pause_holds_the_restart_back() {
     let mut bench = Bench::running();
     bench.state(1, 0, Failed(error("boom"))).all(Cancelled);
-    assert!(!bench.commands.contains(&Command::Deploy));
+    assert!(!bench.is_deploying());
     bench.fire(Timer::Restart);
-    assert!(bench.commands.contains(&Command::Deploy));
+    assert!(bench.is_deploying());
 }
 
 #[test]
@@ -41,11 +41,11 @@ fn a_restart_waits_until_storage_has_decided_about_a_checkpoint() {
     let mut bench = Bench::running();
     bench.fire(Timer::Periodic).trigger(1).ack_all(1);
     bench.state(1, 0, Failed(error("boom"))).all(Cancelled).fire(Timer::Restart);
-    assert!(!bench.commands.contains(&Command::Deploy));
+    assert!(!bench.is_deploying());
     bench.metadata(1, Stored::Done);
-    assert!(!bench.commands.contains(&Command::Deploy));
+    assert!(!bench.is_deploying());
     bench.publish(1);
-    assert!(bench.commands.contains(&Command::Deploy), "from checkpoint 1");
+    assert!(bench.is_deploying(), "from checkpoint 1");
     assert_eq!(bench.completes(), 0, "the tasks are gone; the restore commits (R17)");
 }
 
@@ -82,7 +82,7 @@ fn a_lost_task_fails_the_job_and_is_not_waited_for() {
     let attempt = bench.attempt(0, 0);
     bench.on(Event::TaskLost { attempt, error: error("connection lost") });
     bench.state(0, 1, Cancelled).state(1, 0, Cancelled).state(1, 1, Cancelled).fire(Timer::Restart);
-    assert!(bench.commands.contains(&Command::Deploy));
+    assert!(bench.is_deploying());
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_deployment_that_fails_is_tried_again() {
     bench.on(Event::DeployFailed(error("storage away (R33: never an older checkpoint)")));
     assert!(bench.restarts());
     bench.fire(Timer::Restart);
-    assert!(bench.commands.contains(&Command::Deploy));
+    assert!(bench.is_deploying());
 }
 
 #[test]

@@ -12,8 +12,9 @@ use streamkeeper_checkpoint::{
     recovery,
 };
 use streamkeeper_jobmanager::engine::{
-    CheckpointOptions, CheckpointRequest, Command, Event, Inherited, Job, JobEnd, JobTopology, Origin, RequestId,
-    Sharing, Stored, Timer, TopologyInput, TopologyOperator, TopologyVertex, Wiring,
+    Bounds, CheckpointOptions, CheckpointRequest, Command, Event, Inherited, Job, JobEnd, JobTopology, Origin,
+    RequestId, Scheduler, SchedulerOptions, Sharing, Stored, Timer, TopologyInput, TopologyOperator, TopologyVertex,
+    Wiring,
     failover::{ExponentialDelay, RestartStrategy},
 };
 use streamkeeper_protocol::{CheckpointKind, FromTask, SnapshotFormat, TaskReport, ToTask};
@@ -28,10 +29,15 @@ pub(super) const SOURCE: OperatorId = OperatorId(1);
 pub(super) const COUNTER: OperatorId = OperatorId(2);
 pub(super) const SINK: OperatorId = OperatorId(3);
 
+/// The most slots that there are.
+const SLOTS: u32 = 3;
+
 pub(super) struct Manager {
     job: Job,
     log: JobLog,
     storage: Arc<FaultyStorage>,
+    /// Subtasks of the source; the counters follow the scheduler.
+    sources: u32,
     topology: JobTopology,
     /// Answers and reports on their way, with the time of their arrival.
     inbox: Vec<(Millis, Event)>,
@@ -54,13 +60,15 @@ impl Manager {
         let (log, listed) = JobLog::open(Arc::clone(&storage) as _, 1, instance.to_string(), retry).ok()?;
         shared.reigns.began(log.generation());
         let inherited = inherit(&*storage, log.state(), &listed)?;
-        let topology = topology(shared.rng.random_range(1..=2), shared.rng.random_range(1..=3));
+        let sources = shared.rng.random_range(1..=2);
+        let scheduler =
+            Scheduler::new(scheduler_options(), Bounds { least: 1, target: shared.rng.random_range(1..=SLOTS) });
         let restart = RestartStrategy::ExponentialDelay(ExponentialDelay {
             max: Duration::from_millis(200),
             ..ExponentialDelay::default()
         });
         let seed = shared.rng.random();
-        let job = Job::new(log.generation(), options(), restart, topology.clone(), inherited, seed);
+        let job = Job::new(log.generation(), options(), restart, scheduler, inherited, seed);
         let job = match job {
             Ok(job) => job,
             Err(error) => {
@@ -72,7 +80,8 @@ impl Manager {
             job,
             log,
             storage,
-            topology,
+            sources,
+            topology: JobTopology::default(),
             inbox: Vec::new(),
             timers: BTreeMap::new(),
             deletes: Vec::new(),
@@ -82,12 +91,26 @@ impl Manager {
             requests: 0,
             end: None,
         };
+        let slots = shared.rng.random_range(0..=SLOTS);
+        manager.on(Event::Slots(slots), shared);
         manager.on(Event::Start, shared);
         Some(manager)
     }
 
-    pub(super) fn heal(&self) {
+    pub(super) fn heal(&mut self, shared: &mut Shared) {
         self.storage.set_faults(Faults::NONE);
+        self.on(Event::Slots(SLOTS), shared);
+    }
+
+    /// TaskManagers come and go; their tasks are lost one by one, as mishaps.
+    pub(super) fn change_slots(&mut self, shared: &mut Shared) {
+        let slots = shared.rng.random_range(0..=SLOTS);
+        self.on(Event::Slots(slots), shared);
+    }
+
+    pub(super) fn rescale(&mut self, shared: &mut Shared) {
+        let target = shared.rng.random_range(1..=SLOTS);
+        self.on(Event::Rescale(Bounds { least: 1, target }), shared);
     }
 
     pub(super) fn end(&self) -> Option<JobEnd> {
@@ -207,7 +230,10 @@ impl Manager {
                 self.timers.remove(&timer);
             }
             Command::Answer { .. } | Command::RecordStatistics(_) => {}
-            Command::Deploy => self.deploy(shared),
+            Command::Deploy { parallelism } => {
+                self.topology = topology(self.sources, parallelism);
+                self.deploy(shared);
+            }
             Command::PublishResult(result) => self.publish_result(result, shared),
             Command::End(end) => self.end = Some(end),
         }
@@ -274,7 +300,8 @@ impl Manager {
             state: self.log.state().clone(),
             not_claimed: Vec::new(),
         });
-        Ok(Event::Deployed { attempts, restored })
+        let topology = Box::new(self.topology.clone());
+        Ok(Event::Deployed { attempts, topology, restored })
     }
 }
 
@@ -316,6 +343,16 @@ fn options() -> CheckpointOptions {
         timeout: Duration::from_secs(1),
         retained: 1,
         ..CheckpointOptions::default()
+    }
+}
+
+/// Waits that fit a run of a few seconds.
+fn scheduler_options() -> SchedulerOptions {
+    SchedulerOptions {
+        slot_wait: Duration::from_millis(500),
+        stabilization: Duration::from_millis(60),
+        cooldown: Duration::from_millis(30),
+        ..SchedulerOptions::default()
     }
 }
 

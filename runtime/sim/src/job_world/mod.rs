@@ -5,7 +5,7 @@
 //!  split coordinator ─► source ─┐ by key   ┌─► counter → sink ─► committed rows
 //!                       source ─┴──────────┴─► counter → sink ─►
 //! ```
-//! Faults: storage refuses, loses writes or their answers; tasks fail, or live on as zombies that nobody can reach;
+//! Slots come and go, and the parallelism is changed now and then. Faults: storage refuses, loses writes or their answers; tasks fail, or live on as zombies that nobody can reach;
 //! JobManagers die, or are replaced while they go on; answers are late; notifications get lost, doubled or overtaken.
 //! Then everything heals, and the job must finish with each record in effect exactly once.
 
@@ -124,7 +124,8 @@ impl World {
         Self { shared, managers: Vec::new(), instances: 0, finished: false }
     }
 
-    /// Kills or replaces the JobManager now and then, and asks for savepoints.
+    /// Kills or replaces the JobManager now and then, changes what it has to run on, and asks for savepoints and other
+    /// parallelisms.
     fn disturb(&mut self) {
         if self.shared.mishap(0.002) {
             // The process is gone, and its tasks with it.
@@ -132,6 +133,15 @@ impl World {
         }
         if self.shared.mishap(0.002) {
             self.start_manager();
+        }
+        let (slots, rescale) = (self.shared.mishap(0.004), self.shared.mishap(0.004));
+        if let Some(manager) = self.managers.last_mut() {
+            if slots {
+                manager.change_slots(&mut self.shared);
+            }
+            if rescale {
+                manager.rescale(&mut self.shared);
+            }
         }
         for (probability, kind) in
             [(0.004, CheckpointKind::Savepoint), (0.000_5, CheckpointKind::StopSavepoint { drain: false })]
@@ -147,8 +157,8 @@ impl World {
     fn heal(&mut self) {
         self.shared.chaos = false;
         self.shared.faults = Faults::NONE;
-        for manager in &self.managers {
-            manager.heal();
+        for manager in &mut self.managers {
+            manager.heal(&mut self.shared);
         }
     }
 
@@ -182,6 +192,9 @@ impl World {
             self.shared.check(whole);
             self.finished = manager.is_ended_in_log();
             self.managers.push(manager);
+            if !self.shared.chaos {
+                self.heal();
+            }
         }
     }
 

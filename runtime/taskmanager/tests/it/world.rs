@@ -16,7 +16,7 @@ use streamkeeper_engine::{
     WatermarkStrategy,
 };
 use streamkeeper_jobmanager::engine::{
-    CheckpointOptions,
+    Bounds, CheckpointOptions, SchedulerOptions,
     failover::{ExponentialDelay, RestartStrategy},
 };
 use streamkeeper_state::{MemoryBackend, MemoryBudget};
@@ -165,12 +165,14 @@ impl World {
             name: "test".into(),
             graph: self.graph(),
             program: "count".into(),
-            parallelism,
+            bounds: Bounds::exactly(parallelism),
+            scheduler: SchedulerOptions::default(),
             max_parallelism: None,
             checkpoints,
             restart: self.restart.clone(),
             storage: Arc::clone(&self.storage),
             lock: None,
+            address: None,
             restore: RestoreChoice::Auto,
             dropped_state: DroppedState::Refuse,
             clock: Arc::new(SystemClock),

@@ -43,6 +43,7 @@ pub struct Inherited {
 pub struct CheckpointCoordinator {
     generation: Generation,
     options: CheckpointOptions,
+    /// Of the newest deployment.
     topology: JobTopology,
     /// Delay of the first periodic trigger after a deployment, in milliseconds.
     first_delay: Millis,
@@ -83,7 +84,6 @@ impl CheckpointCoordinator {
     pub fn new(
         generation: Generation,
         options: CheckpointOptions,
-        topology: JobTopology,
         inherited: Inherited,
         first_delay: Millis,
     ) -> Result<Self> {
@@ -99,7 +99,7 @@ impl CheckpointCoordinator {
             failures: FailureCounter::new(options.tolerable_failures),
             history: CheckpointHistory::new(options.history),
             options,
-            topology,
+            topology: JobTopology::default(),
             first_delay,
             tasks: Tasks::default(),
             numbering: None,
@@ -123,7 +123,10 @@ impl CheckpointCoordinator {
     #[must_use]
     pub fn on(&mut self, event: Event, now: Millis) -> Vec<Command> {
         match event {
-            Event::Deployed { attempts, restored } => self.deployed(&attempts, *restored, now),
+            Event::Deployed { attempts, topology, restored } => {
+                self.topology = *topology;
+                self.deployed(&attempts, *restored, now);
+            }
             Event::FromTask(report) => self.on_report(report, now),
             Event::TimerFired(Timer::Periodic) => self.on_periodic(now),
             Event::TimerFired(Timer::Timeout(id)) => self.abort(id, Reason::Timeout, now),
@@ -142,7 +145,9 @@ impl CheckpointCoordinator {
             }
             Event::Start
             | Event::DeployFailed(_)
-            | Event::TimerFired(Timer::Restart)
+            | Event::TimerFired(Timer::Restart | Timer::Slots)
+            | Event::Slots(_)
+            | Event::Rescale(_)
             | Event::ResultPublished { .. }
             | Event::Cancel => {}
         }
@@ -171,6 +176,12 @@ impl CheckpointCoordinator {
     pub fn is_storing(&self) -> bool {
         use pending::Stage::{Publishing, WritingMetadata};
         self.pending.values().any(|pending| matches!(pending.stage, WritingMetadata | Publishing))
+    }
+
+    /// Whether a savepoint is under way.
+    #[must_use]
+    pub fn is_taking_savepoint(&self) -> bool {
+        self.pending.values().any(|pending| pending.barrier.kind.is_savepoint())
     }
 
     /// The job cannot go on as it is, because of its checkpoints.

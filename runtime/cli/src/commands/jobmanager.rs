@@ -1,0 +1,135 @@
+//! `streamkeeper jobmanager`: leads a job whose tasks run elsewhere.
+
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use streamkeeper_checkpoint::restore::DroppedState;
+use streamkeeper_jobmanager::{
+    engine::Bounds,
+    rpc::{self, ControlOptions, RemoteTaskManagers, Token, Watched},
+    shell::{self, Inbox, JobOutcome, JobSpec, JobStatus, Phase, RestoreChoice, TaskManagers},
+};
+use streamkeeper_protocol::control::JobProgram;
+use streamkeeper_types::{Code, Error, Result};
+
+use super::{run::finish, stop};
+use crate::{
+    args::{Global, JobManager},
+    import,
+    job_file::{JobFile, LOCAL_STORAGE, read_text},
+    launch::{Launch, local_job},
+};
+
+/// Between two looks at the job.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Silence after which a leader counts as gone (`liveness.timeout`).
+const SILENCE: Duration = Duration::from_secs(2);
+
+pub fn execute(arguments: &JobManager, global: &Global) -> Result<()> {
+    let file = JobFile::read(&arguments.job)?;
+    let plan = file.plan()?;
+    let target = arguments.parallelism.unwrap_or(file.job.parallelism);
+    let least = arguments.least_parallelism.unwrap_or(target);
+    if least > target {
+        return Err(Error::new(Code::ParallelismInvalid, format!("--least-parallelism {least} exceeds {target}"))
+            .way_out("give at most the parallelism"));
+    }
+    let dropped = arguments.allow_dropped_state || file.job.allow_dropped_state;
+    let launch = Launch {
+        parallelism: target,
+        backend: file.job.state.backend,
+        storage: arguments.storage.clone(),
+        memory: None,
+        restore: if arguments.discard_state { RestoreChoice::Discard } else { RestoreChoice::Auto },
+        dropped_state: if dropped { DroppedState::Allow } else { DroppedState::Refuse },
+    };
+    let mut spec = local_job(&file, plan.graph, &launch)?.job;
+    spec.bounds = Bounds { least, target };
+    // Several JobManagers may wait on one machine; the log decides who leads.
+    spec.lock = None;
+    if let Some(snapshot) = &arguments.restore {
+        spec.restore = RestoreChoice::From(import::into_job(snapshot, &file.base_dir(), spec.storage.as_ref())?);
+    }
+    let token = arguments.token_file.as_deref().map(read_token).transpose()?;
+    let program = program(&file, &launch)?;
+    let stop = stop::signal()?;
+    loop {
+        if wait_for_leader(arguments, &spec, token.as_deref().unwrap_or_default(), &stop)? == Watched::Stopped {
+            return Ok(());
+        }
+        let options = ControlOptions { token: token.clone().map(Token::new), ..ControlOptions::new(arguments.listen) };
+        let (outcome, status) = lead(options, arguments.advertise.as_deref(), &program, spec.clone(), &stop)?;
+        match outcome {
+            Err(error) if error.code == Code::Fenced => eprintln!("another JobManager leads the job; standing by"),
+            outcome => return finish(outcome?, &status, &file, global),
+        }
+        // What was asked for at the start has been done by then, or by whoever leads.
+        spec.restore = RestoreChoice::Auto;
+    }
+}
+
+/// Stands by as long as somebody else leads.
+fn wait_for_leader(arguments: &JobManager, spec: &JobSpec, token: &str, stop: &AtomicBool) -> Result<Watched> {
+    let Some(leader) = shell::leader(spec.storage.as_ref())? else { return Ok(Watched::Gone) };
+    if leader == own_address(arguments.listen, arguments.advertise.as_deref()) {
+        return Ok(Watched::Gone);
+    }
+    rpc::watch(&leader, token, SILENCE, stop)
+}
+
+/// Leads until the job ends, or somebody else leads.
+fn lead(
+    options: ControlOptions,
+    advertise: Option<&str>,
+    program: &JobProgram,
+    mut spec: JobSpec,
+    stop: &AtomicBool,
+) -> Result<(Result<JobOutcome>, JobStatus)> {
+    let (inbox, mail) = Inbox::new();
+    let managers = Arc::new(RemoteTaskManagers::listen(options, program, &inbox)?);
+    let address = own_address(managers.address(), advertise);
+    eprintln!("TaskManagers connect to {address}");
+    spec.address = Some(address);
+    let transport: Arc<dyn TaskManagers> = Arc::clone(&managers) as _;
+    let handle = match shell::start(spec, transport, inbox, mail, || {}) {
+        Ok(handle) => handle,
+        Err(error) => return Ok((Err(error), JobStatus::default())),
+    };
+    let board = handle.board().clone();
+    while handle.wait_until(TICK, |status| status.phase == Phase::Ended).phase != Phase::Ended {
+        if stop.load(Ordering::SeqCst) {
+            // Whoever leads next goes on; a stop with a savepoint is asked for over REST.
+            handle.cancel();
+        }
+    }
+    Ok((handle.join(), board.read()))
+}
+
+fn own_address(listen: SocketAddr, advertise: Option<&str>) -> String {
+    advertise.map_or_else(|| listen.to_string(), |host| format!("{host}:{}", listen.port()))
+}
+
+/// What TaskManagers plan the job from.
+fn program(file: &JobFile, launch: &Launch) -> Result<JobProgram> {
+    let path = std::path::absolute(&file.path).map_err(|e| Error::io(Code::FileUnreadable, file.path.display(), &e))?;
+    let storage = launch.storage.as_deref().or(file.job.checkpoint.storage.as_deref()).unwrap_or(LOCAL_STORAGE);
+    Ok(JobProgram { manifest: file.text.clone(), path: path.display().to_string(), storage: storage.to_owned() })
+}
+
+/// The secret in a file, without the line end that editors add.
+pub(super) fn read_token(path: &Path) -> Result<String> {
+    let token = read_text(path)?.trim_end().to_owned();
+    if token.is_empty() {
+        return Err(Error::new(Code::OptionInvalid, format!("{} holds no secret", path.display()))
+            .way_out("write at least one character into it, or leave --token-file out"));
+    }
+    Ok(token)
+}

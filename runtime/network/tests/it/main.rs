@@ -1,0 +1,11 @@
+//! The data plane over real sockets.
+#![allow(clippy::unwrap_used)]
+
+mod batches;
+mod codec;
+mod credits;
+mod faults;
+mod greetings;
+mod order;
+mod proxy;
+mod world;
