@@ -2,7 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod bad_input;
+mod changed_sql;
 mod commands;
 mod crash_loop;
 mod example;
+mod full_disk;
+mod oracles;
+mod random_queries;
 mod sql_cases;
+mod tiny_disk;
