@@ -14,8 +14,8 @@ pub struct Mutator {
 
 impl Mutator {
     #[must_use]
-    pub fn new(seed: u64, seeds: &[&[u8]], tokens: &'static [&'static str]) -> Self {
-        let mut corpus: Vec<Vec<u8>> = seeds.iter().map(|s| s.to_vec()).collect();
+    pub fn new(seed: u64, seeds: Vec<Vec<u8>>, tokens: &'static [&'static str]) -> Self {
+        let mut corpus = seeds;
         corpus.push(Vec::new());
         Self { random: StdRng::seed_from_u64(seed), corpus, tokens }
     }

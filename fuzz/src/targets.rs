@@ -3,7 +3,7 @@
 use std::{cell::RefCell, collections::BTreeMap, fs, sync::Arc};
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
-use streamkeeper_checkpoint::{Manifest, log::Record};
+use streamkeeper_checkpoint::{Manifest, log::Record, manifest::checksum};
 use streamkeeper_connectors::{TableDefinition, connector};
 use streamkeeper_engine::{OperatorMetrics, Polled, SourceContext, SubtaskInfo, SystemClock};
 use streamkeeper_sql::parse::parse_script;
@@ -15,22 +15,38 @@ use crate::seeds;
 pub struct Target {
     pub name: &'static str,
     pub run: fn(&[u8]),
-    pub seeds: &'static [&'static [u8]],
+    pub seeds: fn() -> Vec<Vec<u8>>,
     /// Texts worth splicing in.
     pub tokens: &'static [&'static str],
 }
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
-    Target { name: "stream-job", run: stream_job, seeds: seeds::STREAM_JOB, tokens: seeds::YAML_TOKENS },
-    Target { name: "sql", run: sql, seeds: seeds::SQL, tokens: seeds::SQL_TOKENS },
-    Target { name: "manifest", run: manifest, seeds: seeds::MANIFEST, tokens: seeds::JSON_TOKENS },
-    Target { name: "log-record", run: log_record, seeds: seeds::MANIFEST, tokens: seeds::JSON_TOKENS },
-    Target { name: "csv", run: |bytes| format("csv", bytes), seeds: seeds::CSV, tokens: seeds::CSV_TOKENS },
-    Target { name: "json", run: |bytes| format("json", bytes), seeds: seeds::JSON, tokens: seeds::JSON_TOKENS },
-    Target { name: "raw", run: |bytes| format("raw", bytes), seeds: seeds::CSV, tokens: seeds::CSV_TOKENS },
-    Target { name: "parquet", run: |bytes| format("parquet", bytes), seeds: seeds::PARQUET, tokens: &[] },
+    Target { name: "stream-job", run: stream_job, seeds: || owned(seeds::STREAM_JOB), tokens: seeds::YAML_TOKENS },
+    Target { name: "sql", run: sql, seeds: || owned(seeds::SQL), tokens: seeds::SQL_TOKENS },
+    Target { name: "manifest", run: manifest, seeds: || owned(seeds::MANIFEST), tokens: seeds::JSON_TOKENS },
+    Target { name: "log-record", run: log_record, seeds: || owned(seeds::LOG_RECORD), tokens: seeds::JSON_TOKENS },
+    Target { name: "csv", run: |bytes| format("csv", bytes), seeds: || owned(seeds::CSV), tokens: seeds::CSV_TOKENS },
+    Target {
+        name: "json",
+        run: |bytes| format("json", bytes),
+        seeds: || owned(seeds::JSON),
+        tokens: seeds::JSON_TOKENS,
+    },
+    Target { name: "raw", run: |bytes| format("raw", bytes), seeds: || owned(seeds::CSV), tokens: seeds::CSV_TOKENS },
+    Target { name: "parquet", run: |bytes| format("parquet", bytes), seeds: seeds::parquet, tokens: &[] },
+    Target { name: "gzip", run: gzip, seeds: seeds::gzip, tokens: &[] },
 ];
+
+/// The target of this name.
+#[must_use]
+pub fn target(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.name == name)
+}
+
+fn owned(seeds: &[&[u8]]) -> Vec<Vec<u8>> {
+    seeds.iter().map(|seed| seed.to_vec()).collect()
+}
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -49,8 +65,21 @@ fn sql(bytes: &[u8]) {
     let _ = streamkeeper_sql::catalog::Catalog::from_script(&script);
 }
 
+/// As it is, and with length and checksum made right: else no mutated body would be read.
 fn manifest(bytes: &[u8]) {
     let _ = Manifest::decode("chk-1/_metadata", bytes);
+    let body = behind_first_line(bytes);
+    let head = format!(
+        "{{\"format\":\"streamkeeper-manifest\",\"version\":1,\"length\":{},\"checksum\":\"{:016x}\"}}\n",
+        body.len(),
+        checksum(body)
+    );
+    let _ = Manifest::decode("chk-1/_metadata", &[head.as_bytes(), body].concat());
+}
+
+/// What follows the first line.
+fn behind_first_line(bytes: &[u8]) -> &[u8] {
+    bytes.iter().position(|byte| *byte == b'\n').map_or(bytes, |end| &bytes[end + 1..])
 }
 
 fn log_record(bytes: &[u8]) {
@@ -64,9 +93,18 @@ thread_local! {
 
 /// Reads the bytes as a file of the format, skipping bad records.
 fn format(format: &str, bytes: &[u8]) {
+    read("input", format, bytes);
+}
+
+/// Reads the bytes as compressed CSV.
+fn gzip(bytes: &[u8]) {
+    read("input.gz", "csv", bytes);
+}
+
+fn read(name: &str, format: &str, bytes: &[u8]) {
     let path = FOLDER.with_borrow_mut(|folder| {
         let folder = folder.get_or_insert_with(|| tempfile::tempdir().expect("a temporary folder can be made"));
-        folder.path().join("input")
+        folder.path().join(name)
     });
     fs::write(&path, bytes).expect("a temporary file can be written");
     let options = [

@@ -35,7 +35,11 @@ impl Inventory {
         }
         for discard in &state.discards {
             match storage.get(&discard.manifest) {
-                Ok(bytes) => manifests.push(Manifest::decode(&discard.manifest, &bytes)?),
+                Ok(bytes) => match Manifest::decode(&discard.manifest, &bytes) {
+                    Ok(manifest) => manifests.push(manifest),
+                    // What it alone named is among the orphans then, and goes with them.
+                    Err(error) => tracing::warn!(manifest = discard.manifest, %error, "a replaced checkpoint is torn"),
+                },
                 // Removed but for its entry in the log; the manifest goes last.
                 Err(StorageError::NotFound { .. }) => {}
                 Err(error) => return Err(error.into()),

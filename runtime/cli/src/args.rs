@@ -70,7 +70,11 @@ const RUN_EXAMPLES: &str = "Examples:
 const PLAN_EXAMPLES: &str = "Examples:
   streamkeeper plan examples/api-hits.yaml
   streamkeeper plan examples/api-hits.yaml --output dot | dot -Tsvg > plan.svg";
-const TEST_EXAMPLES: &str = "Examples:
+const TEST_EXAMPLES: &str =
+    "A case has, for each source, `input` (lines) or `generate` (random rows of a seed), and for each sink \
+`output` (rows) or `oracle` (a SELECT in DataFusion's dialect over the inputs). e2e/sql/README.md shows each field.
+
+Examples:
   streamkeeper test examples/api-hits.test.yaml
   streamkeeper test examples/api-hits.test.yaml --case late --output json";
 const STATE_EXAMPLES: &str = "Examples:
@@ -88,10 +92,10 @@ pub struct Run {
     /// Start from this savepoint or checkpoint: a path, or a name below the job's `savepoints` folder.
     #[arg(long, value_name = "SNAPSHOT", conflicts_with = "discard_state")]
     pub restore: Option<String>,
-    /// Start empty although state exists. The old state stays on disk.
+    /// Start empty although state exists. Savepoints stay on disk; old checkpoints are deleted once new ones complete.
     #[arg(long)]
     pub discard_state: bool,
-    /// Let a restore drop state that the job no longer has.
+    /// Let a restore drop state that the job no longer has, an aggregate's say; `plan` shows what that would be.
     #[arg(long)]
     pub allow_dropped_state: bool,
     /// Keep state here instead of `.streamkeeper` beside the file.
@@ -104,7 +108,7 @@ pub struct Run {
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
     /// Take a savepoint with this name when stopped by Ctrl-C [default: stop-<time>].
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = savepoint_name)]
     pub savepoint: Option<String>,
     /// Print no progress.
     #[arg(long, short)]
@@ -207,4 +211,25 @@ pub struct TaskManager {
     /// Folder for working state; by default beside local checkpoints.
     #[arg(long, value_name = "FOLDER")]
     pub work_dir: Option<PathBuf>,
+}
+
+/// A savepoint's folder is named after it, and `state list` looks one folder deep.
+fn savepoint_name(text: &str) -> Result<String, String> {
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if is_name {
+        return Ok(text.to_owned());
+    }
+    Err("a name has letters, digits, `-`, `_` and `.`, and begins with a letter or digit".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_savepoint_name_is_one_folder() {
+        assert!(["friday", "v1.2", "2026-01-01_a"].iter().all(|name| savepoint_name(name).is_ok()));
+        assert!(["", "a/b", "..", "../x", ".hidden", "x y"].iter().all(|name| savepoint_name(name).is_err()));
+    }
 }

@@ -33,7 +33,10 @@ pub fn into_job(name: &str, base_dir: &Path, job: &dyn Storage) -> Result<String
 /// `FILE_UNREADABLE`, or those of [`Manifest::decode`] with the file's path.
 pub fn read_manifest(folder: &Path) -> Result<Manifest> {
     let path = folder.join(manifest::FILE_NAME);
-    let bytes = std::fs::read(&path).map_err(|e| Error::io(Code::FileUnreadable, path.display(), &e))?;
+    let bytes = std::fs::read(&path).map_err(|e| {
+        Error::io(Code::FileUnreadable, path.display(), &e)
+            .way_out("name a snapshot's folder: `streamkeeper state list <job's folder>` shows them")
+    })?;
     Manifest::decode(&path.display().to_string(), &bytes)
 }
 

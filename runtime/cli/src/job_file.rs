@@ -69,12 +69,19 @@ impl JobFile {
             config: self.sql_settings(),
             table_options: BTreeMap::new(),
         };
-        plan_script(&self.sql, &options).map_err(|error| error.at(self.path.display().to_string()))
+        plan_script(&self.sql, &options).map_err(|error| self.place(error))
+    }
+
+    /// Lines and columns are those of the SQL, which begins somewhere within the file.
+    fn place(&self, error: Error) -> Error {
+        let in_text = error.place.iter().any(|place| place.starts_with("line "));
+        let error = if in_text { error.at("spec.sql") } else { error };
+        error.at(self.path.display().to_string())
     }
 
     /// Options of the job's `config` that SET could make too.
     fn sql_settings(&self) -> BTreeMap<String, String> {
-        let settings = self.job.config.set().filter(|(key, _)| key.starts_with("table."));
+        let settings = self.job.config.set().filter(|(key, _)| key.starts_with("table.") || key.starts_with("window."));
         settings.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
     }
 

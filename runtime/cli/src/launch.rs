@@ -43,7 +43,7 @@ pub struct Launch {
 pub fn local_job(file: &JobFile, graph: StreamGraph, launch: &Launch) -> Result<LocalJob> {
     let job = &file.job;
     let base_dir = file.base_dir();
-    let url = launch.storage.as_deref().or(job.checkpoint.storage.as_deref()).unwrap_or(LOCAL_STORAGE);
+    let url = storage_url(file, launch.storage.as_deref());
     let names = (job.namespace.as_str(), job.name.as_str());
     let storage = open_job_with(url, &base_dir, names, &storage_options(&job.config), &Environment::of_process())?;
     let work_dir = work_dir(&base_dir, url, &job.namespace, &job.name);
@@ -70,28 +70,58 @@ pub fn local_job(file: &JobFile, graph: StreamGraph, launch: &Launch) -> Result<
             clock: Arc::new(SystemClock),
         },
         tasks,
-        backend: backend(launch.backend, plan.state),
+        backend: configured_backend(launch.backend, plan.state, job.config.integer(MOST_FILES)),
     })
 }
+
+/// Option of [`RocksdbBackend::with_most_files`].
+const MOST_FILES: &str = "state.rocksdb.max-files-per-snapshot";
 
 /// The backend within its share of the memory.
 #[must_use]
 pub fn backend(kind: StateBackend, bytes: u64) -> Arc<dyn Backend> {
+    configured_backend(kind, bytes, None)
+}
+
+fn configured_backend(kind: StateBackend, bytes: u64, most_files: Option<u64>) -> Arc<dyn Backend> {
     let budget = MemoryBudget::new(usize::try_from(bytes).unwrap_or(usize::MAX));
     match kind {
-        StateBackend::Rocksdb => Arc::new(RocksdbBackend::new(budget)),
+        StateBackend::Rocksdb => {
+            let backend = RocksdbBackend::new(budget);
+            Arc::new(match most_files {
+                Some(files) => backend.with_most_files(files),
+                None => backend,
+            })
+        }
         StateBackend::Memory => Arc::new(MemoryBackend::new(budget)),
+    }
+}
+
+/// The job's folder on this machine: what `state list` and `state query` are given.
+#[must_use]
+pub fn job_folder(file: &JobFile, storage: Option<&str>) -> PathBuf {
+    let url = storage_url(file, storage);
+    root(&file.base_dir(), url).join(&file.job.namespace).join(&file.job.name)
+}
+
+/// Where state lies: what the command line says, else the file, else beside the file.
+#[must_use]
+pub fn storage_url<'a>(file: &'a JobFile, storage: Option<&'a str>) -> &'a str {
+    storage.or(file.job.checkpoint.storage.as_deref()).unwrap_or(LOCAL_STORAGE)
+}
+
+/// The folder that a storage URL names.
+fn root(base_dir: &Path, url: &str) -> PathBuf {
+    match (url.strip_prefix("file://"), url.contains("://")) {
+        (Some(path), _) => base_dir.join(path),
+        (None, true) => base_dir.join(LOCAL_STORAGE),
+        (None, false) => base_dir.join(url),
     }
 }
 
 /// Local working state lies beside local checkpoints, so that files are linked instead of copied.
 fn work_dir(base_dir: &Path, url: &str, namespace: &str, name: &str) -> PathBuf {
-    let root = match (url.strip_prefix("file://"), url.contains("://")) {
-        (Some(path), _) => PathBuf::from(path),
-        (None, true) => base_dir.join(LOCAL_STORAGE),
-        (None, false) => base_dir.join(url),
-    };
-    root.join(".work").join(format!("{namespace}.{name}"))
+    root(base_dir, url).join(".work").join(format!("{namespace}.{name}"))
 }
 
 /// Beside the working folder, which each start empties.

@@ -7,6 +7,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 use streamkeeper_jobmanager::shell::{JobStatus, Phase, VertexStatus};
+use streamkeeper_protocol::TaskTime;
 use streamkeeper_types::size;
 
 use crate::{args::Output, report};
@@ -20,6 +21,8 @@ pub struct Progress {
     begin: Instant,
     last: (Instant, u64),
     rate: f64,
+    /// Restarts whose cause was shown.
+    restarts: u32,
 }
 
 enum Form {
@@ -35,6 +38,8 @@ struct Figures {
     read_percent: Option<f64>,
     watermark: Option<i64>,
     state_bytes: u64,
+    late: u64,
+    bad: u64,
 }
 
 impl Figures {
@@ -49,6 +54,8 @@ impl Figures {
             read_percent: percent.map(|p| p.min(100.0)),
             watermark: status.vertices.iter().filter_map(|v: &VertexStatus| v.watermark).min(),
             state_bytes: status.vertices.iter().map(|v| v.state_bytes).sum(),
+            late: status.vertices.iter().map(|v| v.late_records).sum(),
+            bad: status.vertices.iter().map(|v| v.bad_records).sum(),
         }
     }
 }
@@ -69,7 +76,7 @@ impl Progress {
             }
             Output::Text | Output::Dot => Form::Lines { printed: now },
         };
-        Self { form, begin: now, last: (now, 0), rate: 0.0 }
+        Self { form, begin: now, last: (now, 0), rate: 0.0, restarts: 0 }
     }
 
     /// Shows a status.
@@ -83,13 +90,22 @@ impl Progress {
             self.rate = if self.last.1 == 0 { current } else { 0.6 * self.rate + 0.4 * current };
             self.last = (now, figures.records);
         }
+        let cause = status.last_error.as_ref().filter(|_| status.restarts > self.restarts);
+        self.restarts = status.restarts;
+        let cause = cause.map(|error| format!("restart {}: {error}", status.restarts));
         match &mut self.form {
             Form::Silent => {}
             Form::Bar(bar) => {
+                if let Some(cause) = cause {
+                    bar.println(cause);
+                }
                 bar.set_message(line(status, &figures, self.rate));
                 bar.tick();
             }
             Form::Lines { printed } => {
+                if let Some(cause) = cause {
+                    eprintln!("{cause}");
+                }
                 if now.duration_since(*printed) >= PLAIN_INTERVAL {
                     *printed = now;
                     eprintln!("{}", line(status, &figures, self.rate));
@@ -112,15 +128,32 @@ impl Progress {
             Form::Bar(bar) => {
                 bar.finish_and_clear();
                 eprintln!("{}", line(status, &figures, average));
+                times(status).iter().for_each(|line| eprintln!("{line}"));
             }
-            Form::Lines { .. } => eprintln!("{}", line(status, &figures, average)),
+            Form::Lines { .. } => {
+                eprintln!("{}", line(status, &figures, average));
+                times(status).iter().for_each(|line| eprintln!("{line}"));
+            }
         }
     }
+}
+
+/// How the tasks of each vertex spent their time since the last start, one line a vertex.
+fn times(status: &JobStatus) -> Vec<String> {
+    let line = |vertex: &VertexStatus| {
+        let TaskTime { busy_us, idle_us, back_pressured_us } = vertex.time;
+        let total = u128::from(busy_us) + u128::from(idle_us) + u128::from(back_pressured_us);
+        let percent = |part: u64| (u128::from(part) * 100 + total / 2).checked_div(total);
+        let (busy, idle, back_pressured) = (percent(busy_us)?, percent(idle_us)?, percent(back_pressured_us)?);
+        Some(format!("  busy {busy:>3} % · idle {idle:>3} % · back-pressured {back_pressured:>3} %  {}", vertex.name))
+    };
+    status.vertices.iter().filter_map(line).collect()
 }
 
 fn line(status: &JobStatus, figures: &Figures, rate: f64) -> String {
     let phase = match status.phase {
         Phase::Starting => "starting",
+        Phase::WaitingForSlots => "waiting for slots",
         Phase::Running => "running",
         Phase::Restarting => "restarting",
         Phase::Ended => "ended",
@@ -134,6 +167,12 @@ fn line(status: &JobStatus, figures: &Figures, rate: f64) -> String {
         Some(i64::MAX) => parts.push("watermark end of input".to_owned()),
         Some(millis) => parts.push(format!("watermark {}", report::time(millis))),
         None => {}
+    }
+    if figures.late > 0 {
+        parts.push(format!("{} late", grouped(figures.late)));
+    }
+    if figures.bad > 0 {
+        parts.push(format!("{} bad", grouped(figures.bad)));
     }
     parts.push(format!("state {}", size::display(figures.state_bytes)));
     match &status.checkpoints.last {
@@ -176,6 +215,24 @@ fn short(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_vertex_shows_what_its_tasks_spent_their_time_on() {
+        let vertex = |name: &str, time| VertexStatus { name: name.to_owned(), time, ..VertexStatus::default() };
+        let status = JobStatus {
+            vertices: vec![
+                vertex("read", TaskTime { busy_us: 250, idle_us: 0, back_pressured_us: 750 }),
+                vertex("count", TaskTime { busy_us: 999, idle_us: 1, back_pressured_us: 0 }),
+                vertex("not started", TaskTime::default()),
+            ],
+            ..JobStatus::default()
+        };
+        let expected = [
+            "  busy  25 % · idle   0 % · back-pressured  75 %  read",
+            "  busy 100 % · idle   0 % · back-pressured   0 %  count",
+        ];
+        assert_eq!(times(&status), expected);
+    }
 
     #[test]
     fn numbers_are_readable() {

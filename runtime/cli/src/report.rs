@@ -1,13 +1,13 @@
 //! What a person or a script sees: errors, tables, JSON.
 
 use std::{
-    io::{IsTerminal, Write},
+    io::{ErrorKind, IsTerminal, Write},
     process::ExitCode,
 };
 
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
-use streamkeeper_types::{Error, Fault, Result};
+use streamkeeper_types::{Code, Error, Fault, Result};
 
 use crate::args::{Global, Output};
 
@@ -44,8 +44,14 @@ pub fn exit_code(error: &Error) -> ExitCode {
 /// One line, or several, on standard output. Whoever reads may stop reading (`| head`): then the process just ends.
 pub fn line(text: &str) {
     let mut out = std::io::stdout().lock();
-    if writeln!(out, "{text}").is_err() {
-        std::process::exit(0);
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Ok(()) => {}
+        Err(broken) if broken.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(other) => {
+            let failed = Error::io(Code::NotWritable, "standard output", &other);
+            error(&failed, Output::Text);
+            std::process::exit(3);
+        }
     }
 }
 

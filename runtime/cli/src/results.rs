@@ -74,12 +74,26 @@ fn first_lines(file: &Path) -> Vec<String> {
     BufReader::new(file).lines().map_while(std::result::Result::ok).take(SHOWN).collect()
 }
 
+fn files(number: usize) -> String {
+    if number == 1 { "1 file".to_owned() } else { format!("{number} files") }
+}
+
 /// For people.
 pub fn print(results: &[FileResult]) {
     for result in results {
-        report::line(&format!("{}: {} files in {}", result.table, result.files, result.folder.display()));
+        report::line(&format!("{}: {} in {}", result.table, files(result.files), result.folder.display()));
         for line in &result.first_lines {
             report::line(&format!("  {line}"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_file_is_no_files() {
+        assert_eq!([0, 1, 2].map(files), ["0 files", "1 file", "2 files"]);
     }
 }

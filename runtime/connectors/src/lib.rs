@@ -19,5 +19,6 @@ mod settings;
 mod text;
 mod versioned;
 
+pub use filesystem::{FilePosition, file_position};
 pub use reference::reference;
 pub use registry::{Connector, SinkInput, TableDefinition, connector, connectors, unknown_connector};

@@ -106,7 +106,11 @@ impl Operator for Printer {
             Stream::Output => io::stdout().lock().write_all(&self.lines),
             Stream::Error => io::stderr().lock().write_all(&self.lines),
         };
-        written.map_err(|error| Error::io(Code::SinkFailed, "standard output", &error))
+        written.map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => Error::new(Code::NotWritable, "nobody reads what a 'print' table writes")
+                .way_out("run the job again: it goes on where it was"),
+            _ => Error::io(Code::SinkFailed, "what a 'print' table writes to", &error),
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use arrow::{array::RecordBatch, datatypes::SchemaRef};
 use serde::Serialize;
+use streamkeeper_state::TableSpec;
 use streamkeeper_types::{OperatorId, Result, VertexId};
 
 use crate::{OperatorFactory, SourceFactory, WatermarkStrategy};
@@ -32,6 +33,17 @@ pub struct Node {
     pub factory: NodeFactory,
     /// Fixed parallelism (1 for a global aggregate); else the job's.
     pub parallelism: Option<u32>,
+}
+
+impl Node {
+    /// The tables of its keyed state; none for a source.
+    #[must_use]
+    pub fn tables(&self) -> Vec<TableSpec> {
+        match &self.factory {
+            NodeFactory::Source { .. } => Vec::new(),
+            NodeFactory::Operator(factory) => factory.tables(),
+        }
+    }
 }
 
 /// How rows go from one node to another.

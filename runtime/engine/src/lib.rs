@@ -25,4 +25,4 @@ pub use source::{
     Assignment, Paused, Polled, SourceContext, SourceFactory, SourceReader, Split, SplitCoordinator, SplitRequest,
     UnreadSplits, WatermarkStrategy,
 };
-pub use source_events::{ToCoordinator, ToReader};
+pub use source_events::{SPLITS, SplitItem, ToCoordinator, ToReader};

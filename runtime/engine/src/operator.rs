@@ -14,7 +14,7 @@ use std::{
 
 use arrow::array::RecordBatch;
 use streamkeeper_protocol::Barrier;
-use streamkeeper_state::{KeyedState, TableSpec};
+use streamkeeper_state::{DroppedState, KeyedState, TableSpec};
 use streamkeeper_types::{
     CheckpointId, Millis, OperatorId, Result, SubtaskId, Watermark,
     snapshot::{KeyedHandle, ListState},
@@ -207,6 +207,8 @@ pub struct OperatorRestore {
     pub lists: RestoredLists,
     /// Keyed state of all old subtasks whose key groups intersect ours.
     pub keyed: Vec<KeyedHandle>,
+    /// Whether the job agreed to lose state that the operator does not declare any more.
+    pub dropped: DroppedState,
     /// The operator had finished in all subtasks (F3).
     pub finished: bool,
 }

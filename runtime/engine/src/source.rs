@@ -52,11 +52,21 @@ pub trait SplitCoordinator: Send {
     /// Readers present: all of them start with no split. Called at a start and after each restart, before requests.
     fn reset(&mut self, readers: u32);
 
-    /// A reader asks for work, or for more of it.
+    /// A reader asks for work, or for more of it. It is answered at once, with nothing if there is nothing now: the tasks
+    /// behind read no record before each reader knows whether it has a split.
     ///
     /// # Errors
     /// When the input cannot be listed.
     fn on_request(&mut self, request: SplitRequest) -> Result<Vec<Assignment>>;
+
+    /// What a reader says of itself through [`SourceReader::report`]. Not part of a cut: a reader tells it anew after
+    /// each restart.
+    ///
+    /// # Errors
+    /// Fails the job.
+    fn on_report(&mut self, _reader: u32, _report: &[u8]) -> Result<()> {
+        Ok(())
+    }
 
     /// Looks for new splits; called every [`SplitCoordinator::discovery_interval`].
     ///
@@ -145,6 +155,11 @@ pub trait SourceReader: Send {
     /// When the bytes cannot be read.
     fn restore_extra(&mut self, _items: &[Vec<u8>]) -> Result<()> {
         Ok(())
+    }
+
+    /// What the coordinator must know and was not told since the restart; bytes of the connector. Asked between polls.
+    fn report(&mut self) -> Option<Vec<u8>> {
+        None
     }
 
     /// As [`crate::Operator::checkpoint_completed`].

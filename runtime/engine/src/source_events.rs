@@ -15,9 +15,11 @@ const VERSION: u8 = 1;
 pub enum ToCoordinator {
     /// It has no split left and asks for one.
     RequestSplits,
+    /// What it says of itself, in the connector's bytes.
+    Report(Vec<u8>),
 }
 
-/// From a coordinator to one reader.
+/// From a coordinator to one reader. The first one greets it: a reader reads and asks only behind that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToReader {
     #[serde(with = "split_list")]
@@ -85,10 +87,23 @@ mod split_list {
 
 /// A split as list state holds it, with the watermark that its records had reached.
 #[derive(Debug, PartialEq)]
-pub(crate) struct SplitItem {
+pub struct SplitItem {
     pub split: Split,
     pub watermark: Watermark,
 }
+
+impl SplitItem {
+    /// Reads an item of the list [`SPLITS`] of a snapshot.
+    ///
+    /// # Errors
+    /// `SNAPSHOT_FOREIGN` for bytes of another version.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        decode_split(bytes)
+    }
+}
+
+/// The list of a source's state that holds its splits.
+pub const SPLITS: &str = "splits";
 
 /// Bytes of an item of list state.
 pub(crate) fn encode_split(item: &SplitItem) -> Vec<u8> {
@@ -119,6 +134,7 @@ mod tests {
         assert_eq!(event.encode(), [1, 1, 1, b'a', 2, 1, 2, 1, 0]);
         assert_eq!(ToReader::decode(&event.encode()).unwrap(), event);
         assert_eq!(ToCoordinator::RequestSplits.encode(), [1, 0]);
+        assert_eq!(ToCoordinator::Report(vec![7]).encode(), [1, 1, 1, 7]);
         let item = SplitItem { split: split(), watermark: Watermark(-2) };
         assert_eq!(encode_split(&item), [1, 1, b'a', 2, 1, 2, 3]);
         assert_eq!(decode_split(&encode_split(&item)).unwrap(), item);

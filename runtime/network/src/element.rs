@@ -9,6 +9,8 @@ use streamkeeper_types::{CheckpointId, Watermark};
 pub enum Element {
     /// At least one row.
     Batch(RecordBatch),
+    /// No record at or below it follows. The first one may be [`Watermark::MIN`]: the channel is active and promises
+    /// nothing. Each channel begins with a watermark or with idleness.
     Watermark(Watermark),
     /// The channel no longer counts for the minimum of watermarks, until the next element that is not this one.
     Idle,

@@ -6,7 +6,8 @@
 //!  sender 2 ──▶ [watermark]            ┘
 //! ```
 //! The lock is taken once a batch, never once a record. A channel holds at most its capacity in bytes, but always
-//! lets one batch in when it is empty, however large.
+//! lets one batch in when it is empty, however large. Behind its first element a channel is read only when every
+//! channel has delivered its own ([`Arrival::Opened`]).
 
 use std::{
     collections::VecDeque,
@@ -20,7 +21,7 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 use streamkeeper_types::Error;
 
-use crate::Element;
+use crate::{Element, opening::Opening};
 
 /// The other end is gone: the receiving task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -82,6 +83,8 @@ pub enum Arrival {
     /// The connection of a channel broke: the task has to fail. Comes before anything still queued, and again at each
     /// further call.
     Failed(Error),
+    /// Every channel has delivered its first element; comes once, before any second one. A cancel marker is not counted.
+    Opened,
     /// Somebody called [`GateWaker::wake`]: look at the mailbox.
     Woken,
     TimedOut,
@@ -110,6 +113,9 @@ pub trait Feed: std::fmt::Debug + Send + Sync {
 struct State {
     channels: Vec<Channel>,
     ready: VecDeque<usize>,
+    opening: Opening,
+    /// [`Arrival::Opened`] is to be told.
+    opened: bool,
     woken: bool,
     closed: bool,
     failed: Option<Error>,
@@ -127,10 +133,26 @@ impl State {
     /// Puts a channel with something to read onto the ready list, once.
     fn list(&mut self, index: usize) {
         let channel = &mut self.channels[index];
-        if !channel.listed && !channel.blocked && !channel.queue.is_empty() {
+        if !channel.listed && !channel.blocked && !channel.queue.is_empty() && !self.opening.holds(index) {
             channel.listed = true;
             self.ready.push_back(index);
         }
+    }
+
+    fn list_all(&mut self) {
+        (0..self.channels.len()).for_each(|index| self.list(index));
+    }
+
+    /// Takes the next element of a listed channel; lists what may be read now.
+    fn take(&mut self, index: usize) -> Option<(Element, usize)> {
+        let (element, bytes) = self.channels[index].queue.pop_front()?;
+        self.channels[index].bytes -= bytes;
+        if self.opening.on_element(index, &element) {
+            self.opened = true;
+            self.list_all();
+        }
+        self.list(index);
+        Some((element, bytes))
     }
 }
 
@@ -172,6 +194,8 @@ impl InputGate {
         let state = State {
             channels: (0..channels).map(|_| channel()).collect(),
             ready: VecDeque::new(),
+            opening: Opening::new(channels),
+            opened: false,
             woken: false,
             closed: false,
             failed: None,
@@ -221,15 +245,16 @@ impl InputGate {
             if let Some(error) = &state.failed {
                 return Arrival::Failed(error.clone());
             }
+            if std::mem::take(&mut state.opened) {
+                return Arrival::Opened;
+            }
             if let Some(index) = state.ready.pop_front() {
                 state.channels[index].listed = false;
                 if state.channels[index].blocked {
                     continue;
                 }
-                let Some((element, bytes)) = state.channels[index].queue.pop_front() else { continue };
                 let was_full = state.channels[index].bytes >= self.shared.capacity;
-                state.channels[index].bytes -= bytes;
-                state.list(index);
+                let Some((element, bytes)) = state.take(index) else { continue };
                 if was_full {
                     self.shared.writable.notify_all();
                 }
@@ -246,13 +271,6 @@ impl InputGate {
         }
     }
 
-    /// Whether an element can be read without waiting.
-    #[must_use]
-    pub fn is_ready(&self) -> bool {
-        let state = self.shared.state.lock();
-        state.woken || state.failed.is_some() || !state.ready.is_empty()
-    }
-
     /// Stops reading a channel; what is in it stays in order.
     pub fn block(&mut self, channel: usize) {
         self.shared.state.lock().channels[channel].blocked = true;
@@ -261,10 +279,10 @@ impl InputGate {
     /// Reads all channels again.
     pub fn unblock_all(&mut self) {
         let mut state = self.shared.state.lock();
-        for index in 0..state.channels.len() {
-            state.channels[index].blocked = false;
-            state.list(index);
+        for channel in &mut state.channels {
+            channel.blocked = false;
         }
+        state.list_all();
     }
 }
 
@@ -359,16 +377,29 @@ mod tests {
     }
 
     fn next(gate: &mut InputGate) -> Option<(usize, Element)> {
-        match gate.poll(Duration::ZERO) {
-            Arrival::Element { channel, element, .. } => Some((channel, element)),
-            _ => None,
+        loop {
+            match gate.poll(Duration::ZERO) {
+                Arrival::Element { channel, element, .. } => return Some((channel, element)),
+                Arrival::Opened => {}
+                Arrival::Woken | Arrival::TimedOut | Arrival::Failed(_) => return None,
+            }
         }
+    }
+
+    /// A gate whose channels have delivered their first element.
+    fn opened(channels: usize, capacity: usize) -> (InputGate, Vec<LocalSender>) {
+        let mut gate = InputGate::new(channels, capacity);
+        let mut senders: Vec<_> = (0..channels).map(|i| gate.sender(i, Interrupt::default())).collect();
+        for sender in &mut senders {
+            sender.send(Element::Idle).unwrap();
+        }
+        while next(&mut gate).is_some() {}
+        (gate, senders)
     }
 
     #[test]
     fn elements_of_one_channel_keep_their_order_and_channels_take_turns() {
-        let mut gate = InputGate::new(2, 1 << 20);
-        let mut senders: Vec<_> = (0..2).map(|i| gate.sender(i, Interrupt::default())).collect();
+        let (mut gate, mut senders) = opened(2, 1 << 20);
         for time in 0..3 {
             for sender in &mut senders {
                 sender.send(Element::Watermark(Watermark(time))).unwrap();
@@ -385,15 +416,13 @@ mod tests {
 
     #[test]
     fn a_blocked_channel_is_not_read_and_loses_nothing() {
-        let mut gate = InputGate::new(2, 1 << 20);
-        let mut first = gate.sender(0, Interrupt::default());
-        let mut second = gate.sender(1, Interrupt::default());
-        first.send(batch(1)).unwrap();
+        let (mut gate, mut senders) = opened(2, 1 << 20);
+        senders[0].send(batch(1)).unwrap();
         gate.block(0);
-        second.send(batch(2)).unwrap();
+        senders[1].send(batch(2)).unwrap();
         assert_eq!(next(&mut gate).unwrap().0, 1);
         assert!(next(&mut gate).is_none());
-        first.send(batch(3)).unwrap();
+        senders[0].send(batch(3)).unwrap();
         gate.unblock_all();
         let rows: Vec<usize> = std::iter::from_fn(|| next(&mut gate))
             .map(|(_, element)| match element {

@@ -4,13 +4,15 @@
 //! [`ChannelSender`] (an output: [`LocalSender`] within the process, [`tcp::RemoteSender`] to another TaskManager).
 //! Between TaskManagers: [`tcp`] performs what [`link`] decides, in [`frame`]s that carry [`BatchEncoder`]'s bytes.
 //!
-//! Must not know: what an operator is, when an input is blocked or why.
+//! Must not know: what an operator is, when a barrier blocks an input. What it does know: nothing is read before every
+//! input has said where it stands in time (`opening`).
 
 mod batch;
 mod element;
 pub mod frame;
 mod gate;
 pub mod link;
+mod opening;
 mod partition;
 pub mod tcp;
 

@@ -19,9 +19,13 @@ const LEAST_CACHE: usize = 64 << 10;
 pub struct RocksdbBackend {
     budget: Arc<MemoryBudget>,
     shared: Shared,
+    most_files: u64,
     /// Held for as long as the cache exists.
     reservation: Reservation,
 }
+
+/// `state.rocksdb.max-files-per-snapshot`, if nobody says otherwise.
+const MOST_FILES: u64 = 2000;
 
 /// Handles that every database is opened with.
 #[derive(Clone)]
@@ -44,7 +48,14 @@ impl RocksdbBackend {
         let cache = Cache::new_lru_cache(bytes);
         let write_buffers = WriteBufferManager::new_write_buffer_manager_with_cache(bytes / 4, false, cache.clone());
         let reservation = budget.reserve(bytes);
-        Self { budget, shared: Shared { cache, write_buffers }, reservation }
+        Self { budget, shared: Shared { cache, write_buffers }, most_files: MOST_FILES, reservation }
+    }
+
+    /// `state.rocksdb.max-files-per-snapshot`: files of one subtask from which small ones are merged.
+    #[must_use]
+    pub fn with_most_files(mut self, files: u64) -> Self {
+        self.most_files = files;
+        self
     }
 
     /// Bytes that RocksDB holds in its cache now, write buffers included.
@@ -70,6 +81,6 @@ impl Backend for RocksdbBackend {
     }
 
     fn open_cold(&self, request: &OpenCold<'_>) -> Result<Option<OpenedCold>> {
-        restore::open(&self.shared, request).map(Some)
+        restore::open(&self.shared, self.most_files, request).map(Some)
     }
 }

@@ -111,6 +111,9 @@ unsafe fn checked<T>(doing: &str, call: impl FnOnce(*mut *mut c_char) -> *mut T)
         ffi::rocksdb_free(error.cast());
         text
     };
+    if text.contains("No space left") {
+        return Err(Error::disk_full(format!("{doing}: {text}")));
+    }
     let code = if text.contains("Corruption") { Code::SnapshotCorrupt } else { Code::Storage };
     Err(Error::new(code, format!("RocksDB failed while {doing}: {text}")))
 }

@@ -27,7 +27,7 @@ use crate::{
 use fetch::Fetched;
 use plan::{Plan, Source};
 
-pub(crate) fn open(shared: &Shared, request: &OpenCold<'_>) -> Result<OpenedCold> {
+pub(crate) fn open(shared: &Shared, most_files: u64, request: &OpenCold<'_>) -> Result<OpenedCold> {
     let scratch = request.dir.with_extension("files");
     for dir in [request.dir, &scratch] {
         fs::create_dir_all(dir).map_err(|error| Error::io(Code::NotWritable, dir.display(), &error))?;
@@ -36,17 +36,16 @@ pub(crate) fn open(shared: &Shared, request: &OpenCold<'_>) -> Result<OpenedCold
     let fetched = fetch::all(request.storage, plans.iter().flat_map(Plan::files), &scratch)?;
 
     let bytes: u64 = plans.iter().flat_map(Plan::files).map(|file| file.size).sum();
-    let partition = Partition::for_size(bytes, request.range);
-    let families: Vec<Options> = request.tables.iter().map(|table| family(shared, request, table, partition)).collect();
+    let partition = Partition::for_size(bytes, request.range, most_files);
+    let families: Vec<Options> =
+        (0..request.tables.len()).map(|table| family(shared, request, table, partition)).collect();
     import_direct(shared, request.dir, &families, &plans, &fetched)?;
 
-    let descriptors =
-        request.tables.iter().enumerate().map(|(table, spec)| {
-            ColumnFamilyDescriptor::new(family_name(table), family(shared, request, spec, partition))
-        });
+    let descriptors = (0..request.tables.len())
+        .map(|table| ColumnFamilyDescriptor::new(family_name(table), family(shared, request, table, partition)));
     let db = DB::open_cf_descriptors(&options::database(shared), request.dir, descriptors)
         .map_err(|error| failed("opening a database", &error))?;
-    let inner = Inner::new(db, families, scratch);
+    let inner = Inner::new(db, families, options::small_file(shared), scratch);
     for (table, plan) in plans.iter().enumerate() {
         for source in &plan.rewrite {
             rewrite(shared, request, table, &inner, source, &fetched)?;
@@ -57,17 +56,14 @@ pub(crate) fn open(shared: &Shared, request: &OpenCold<'_>) -> Result<OpenedCold
     if steps.iter().any(|step| *step != RestoreStep::Empty) {
         tracing::info!(?steps, bytes, files = fetched.len(), "state restored from RocksDB files");
     }
-    Ok(OpenedCold { store: std::sync::Arc::new(Store::new(inner)), known, steps })
+    Ok(OpenedCold { store: std::sync::Arc::new(Store::new(inner, most_files)), known, steps })
 }
 
-fn family(
-    shared: &Shared,
-    request: &OpenCold<'_>,
-    table: &streamkeeper_state::TableSpec,
-    partition: Partition,
-) -> Options {
-    let garbage = Garbage { range: request.range, ttl: table.ttl(), clock: request.clock.clone() };
-    options::column_family(shared, table, garbage, partition)
+fn family(shared: &Shared, request: &OpenCold<'_>, table: usize, partition: Partition) -> Options {
+    let spec = &request.tables[table];
+    let range = (!request.sources[table].is_empty()).then_some(request.range);
+    let garbage = Garbage { range, ttl: spec.ttl(), clock: request.clock.clone() };
+    options::column_family(shared, spec, garbage, partition)
 }
 
 /// Steps (a) to (c): creates the column families whose files come in as they are.
@@ -136,7 +132,7 @@ fn read_apart(
     dir: &Path,
 ) -> Result<DB> {
     let quiet = || {
-        let mut options = family(shared, request, &request.tables[table], Partition::No);
+        let mut options = family(shared, request, table, Partition::No);
         options.set_disable_auto_compactions(true);
         options
     };

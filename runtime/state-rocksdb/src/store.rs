@@ -9,7 +9,10 @@ use std::{
     },
 };
 
-use rocksdb::{ColumnFamily, DB, IngestExternalFileOptions, Options, ReadOptions};
+use rocksdb::{
+    BottommostLevelCompaction, ColumnFamily, CompactOptions, DB, IngestExternalFileOptions, Options, ReadOptions,
+    WaitForCompactOptions,
+};
 use streamkeeper_state::{ColdCut, ColdRows, ColdStore, ColdView, FoundVisitor, RowVisitor};
 use streamkeeper_types::{Code, Error, Result};
 
@@ -18,8 +21,10 @@ use crate::{cut::Cut, options::bounded, sst, view};
 /// A database and what goes with it; kept alive by views and cuts.
 pub(crate) struct Inner {
     pub db: DB,
-    /// By table; the writer of new files must agree with the column family.
+    /// By table; the writer of large files must agree with the column family.
     pub options: Vec<Options>,
+    /// For the writer of small files, of any table.
+    pub small_file: Options,
     /// For files on their way in and out, on the same file system as the database.
     pub scratch: PathBuf,
     next: AtomicU64,
@@ -28,7 +33,17 @@ pub(crate) struct Inner {
 /// Keyed state of one subtask in RocksDB.
 pub(crate) struct Store {
     inner: Arc<Inner>,
+    /// Files that one table may have before they are merged.
+    most_files: u64,
+    /// By table, the number of files that the last merge left.
+    merged: Vec<AtomicU64>,
 }
+
+/// Files that wait to be merged by a compaction. With more of them every look-up is slow: who writes waits.
+const MOST_WAITING: u64 = 64;
+
+/// RocksDB's default.
+const LEVELS: u32 = 7;
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -45,14 +60,14 @@ pub(crate) fn family_name(table: usize) -> String {
 pub(crate) fn failed(doing: &str, error: &rocksdb::Error) -> Error {
     let text = error.to_string();
     if text.contains("No space left") {
-        return Error::new(Code::DiskFull, format!("{doing}: {text}")).way_out("free some space on the local disk");
+        return Error::disk_full(format!("{doing}: {text}"));
     }
     Error::new(Code::Storage, format!("RocksDB failed while {doing}: {text}"))
 }
 
 impl Inner {
-    pub(crate) fn new(db: DB, options: Vec<Options>, scratch: PathBuf) -> Self {
-        Self { db, options, scratch, next: AtomicU64::new(0) }
+    pub(crate) fn new(db: DB, options: Vec<Options>, small_file: Options, scratch: PathBuf) -> Self {
+        Self { db, options, small_file, scratch, next: AtomicU64::new(0) }
     }
 
     pub(crate) fn family(&self, table: usize) -> Result<&ColumnFamily> {
@@ -77,8 +92,35 @@ impl Inner {
 }
 
 impl Store {
-    pub(crate) fn new(inner: Inner) -> Self {
-        Self { inner: Arc::new(inner) }
+    pub(crate) fn new(inner: Inner, most_files: u64) -> Self {
+        let tables = inner.options.len();
+        let merged = (0..tables).map(|_| AtomicU64::new(0)).collect();
+        Self { inner: Arc::new(inner), most_files: (most_files / tables.max(1) as u64).max(1), merged }
+    }
+
+    /// Keeps the number of a table's files bounded (B18). Compaction alone does not: files whose keys only ever grow
+    /// overlap nothing, so that RocksDB puts each of them at the bottom, however small.
+    fn bound_files(&self, table: usize) -> Result<()> {
+        let family = self.inner.family(table)?;
+        let files = |level: u32| -> Result<u64> {
+            let property = format!("rocksdb.num-files-at-level{level}");
+            let count = self.inner.db.property_value_cf(family, &property);
+            Ok(count.map_err(|error| failed("counting files", &error))?.and_then(|n| n.parse().ok()).unwrap_or(0))
+        };
+        if files(0)? > MOST_WAITING {
+            let waited = self.inner.db.wait_for_compact(&WaitForCompactOptions::default());
+            waited.map_err(|error| failed("waiting for a compaction", &error))?;
+        }
+        let total = || (0..LEVELS).map(files).sum::<Result<u64>>();
+        // Large state has many files also after a merge; then the next one comes at twice their number.
+        let merged = &self.merged[table];
+        if total()? > self.most_files.max(merged.load(Ordering::Relaxed) * 2) {
+            let mut options = CompactOptions::default();
+            options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
+            self.inner.db.compact_range_cf_opt(family, None::<&[u8]>, None::<&[u8]>, &options);
+            merged.store(total()?, Ordering::Relaxed);
+        }
+        Ok(())
     }
 }
 
@@ -98,10 +140,10 @@ impl ColdStore for Store {
         if rows.is_empty() {
             return Ok(());
         }
-        let options = self.inner.options.get(table).ok_or_else(|| Error::internal("no such state table"))?;
         let path = self.inner.scratch_path("sst");
-        sst::write(options, &path, rows)?;
-        self.inner.ingest(table, &path)
+        sst::write(&self.inner.small_file, &path, rows)?;
+        self.inner.ingest(table, &path)?;
+        self.bound_files(table)
     }
 
     fn scan(&self, table: usize, from: &[u8], to: &[u8], row: &mut RowVisitor<'_>) -> Result<()> {

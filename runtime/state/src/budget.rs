@@ -10,13 +10,18 @@ use std::sync::{
 pub struct MemoryBudget {
     limit: usize,
     used: AtomicUsize,
+    /// Bytes of filters over cold keys, which their tables' reservations count too.
+    filters: AtomicUsize,
 }
+
+/// Part of the budget that filters over cold keys may have: a key there costs 1.5 bytes, one in the cache 40 and more.
+const FILTER_DIVISOR: usize = 8;
 
 impl MemoryBudget {
     /// A budget of `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, used: AtomicUsize::new(0) })
+        Arc::new(Self { limit, used: AtomicUsize::new(0), filters: AtomicUsize::new(0) })
     }
 
     /// Bytes.
@@ -42,6 +47,37 @@ impl MemoryBudget {
     pub fn reserve(self: &Arc<Self>, bytes: usize) -> Reservation {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         Reservation { budget: self.clone(), bytes }
+    }
+
+    /// Bytes that filters over cold keys may have.
+    pub(crate) fn filter_limit(&self) -> usize {
+        self.limit / FILTER_DIVISOR
+    }
+
+    /// Lets a filter have so many bytes more, if all filters together may.
+    pub(crate) fn reserve_filter(self: &Arc<Self>, bytes: usize) -> Option<FilterReservation> {
+        let within = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.filter_limit());
+        self.filters.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).ok()?;
+        Some(FilterReservation { budget: self.clone(), bytes })
+    }
+}
+
+/// A filter's part of what filters may have, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct FilterReservation {
+    budget: Arc<MemoryBudget>,
+    bytes: usize,
+}
+
+impl FilterReservation {
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for FilterReservation {
+    fn drop(&mut self) {
+        self.budget.filters.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
 use streamkeeper_storage::Storage;
 use streamkeeper_types::{FileRef, KeyGroupRange, Result, snapshot::BaseFile};
 
-use crate::{MemoryBudget, TableSpec};
+use crate::{MemoryBudget, TableSpec, key::leading};
 
 /// Called for each row of a scan, with key and value; `Break` ends the scan.
 pub type RowVisitor<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
@@ -151,16 +151,33 @@ pub trait ColdView: Send {
 /// Rows on their way to a [`ColdStore`]: keys with encoded values, or deleted.
 #[derive(Debug, Clone, Default)]
 pub struct ColdRows {
-    keys: Vec<u8>,
-    values: Vec<u8>,
+    /// Key and value of each row, one behind the other.
+    bytes: Vec<u8>,
     rows: Vec<ColdRow>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct ColdRow {
-    key: (usize, u32),
-    value: (usize, u32),
-    deleted: bool,
+    /// Of the key, to sort by.
+    leading: u128,
+    start: usize,
+    key: u32,
+    /// [`DELETED`], or the value's length.
+    value: u32,
+}
+
+/// Instead of the length of a value: the row is deleted. Values are shorter, since Arrow's are.
+const DELETED: u32 = u32::MAX;
+
+impl ColdRow {
+    fn key<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        &bytes[self.start..self.start + self.key as usize]
+    }
+
+    fn value<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        let start = self.start + self.key as usize;
+        (self.value != DELETED).then(|| &bytes[start..start + self.value as usize])
+    }
 }
 
 impl ColdRows {
@@ -179,36 +196,58 @@ impl ColdRows {
         self.rows.is_empty()
     }
 
+    /// Bytes in memory.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.len() + self.rows.len() * size_of::<ColdRow>()
+    }
+
     /// Adds a row; `value` appends its bytes.
     pub fn put(&mut self, key: &[u8], value: impl FnOnce(&mut Vec<u8>)) {
-        let start = self.values.len();
-        value(&mut self.values);
-        let length = u32::try_from(self.values.len() - start).unwrap_or(u32::MAX);
-        self.push(key, (start, length), false);
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        let value_start = self.bytes.len();
+        value(&mut self.bytes);
+        let length = u32::try_from(self.bytes.len() - value_start).unwrap_or(DELETED - 1);
+        self.rows.push(ColdRow { leading: leading(key), start, key: key.len() as u32, value: length });
     }
 
     pub fn delete(&mut self, key: &[u8]) {
-        self.push(key, (0, 0), true);
-    }
-
-    fn push(&mut self, key: &[u8], value: (usize, u32), deleted: bool) {
-        let start = self.keys.len();
-        self.keys.extend_from_slice(key);
-        self.rows.push(ColdRow { key: (start, u32::try_from(key.len()).unwrap_or(u32::MAX)), value, deleted });
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        self.rows.push(ColdRow { leading: leading(key), start, key: key.len() as u32, value: DELETED });
     }
 
     /// Brings the rows into key order.
     pub fn sort(&mut self) {
-        let keys = &self.keys;
-        self.rows.sort_unstable_by(|a, b| slice(keys, a.key).cmp(slice(keys, b.key)));
+        let bytes = &self.bytes;
+        let rest = |a: &ColdRow, b: &ColdRow| a.key(bytes).cmp(b.key(bytes));
+        self.rows.sort_unstable_by(|a, b| a.leading.cmp(&b.leading).then_with(|| rest(a, b)));
     }
 
     /// Keys with values, `None` for deleted rows.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
-        self.rows.iter().map(|row| (slice(&self.keys, row.key), (!row.deleted).then(|| slice(&self.values, row.value))))
+        self.rows.iter().map(|row| (row.key(&self.bytes), row.value(&self.bytes)))
     }
 }
 
-fn slice(bytes: &[u8], (start, length): (usize, u32)) -> &[u8] {
-    &bytes[start..start + length as usize]
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_in_key_order_also_where_keys_differ_only_behind_their_leading_bytes() {
+        let long = |end: &[u8]| [&[7_u8; 16][..], end].concat();
+        let keys = [long(b"b"), long(b""), vec![7; 15], long(b"a"), vec![], vec![7, 0], vec![7], vec![8]];
+        let mut rows = ColdRows::new();
+        for (number, key) in (0_u8..).zip(&keys) {
+            if number % 2 == 0 { rows.put(key, |out| out.push(number)) } else { rows.delete(key) }
+        }
+        rows.sort();
+        let mut expected: Vec<(Vec<u8>, Option<u8>)> =
+            (0_u8..).zip(keys).map(|(number, key)| (key, (number % 2 == 0).then_some(number))).collect();
+        expected.sort();
+        let found: Vec<_> = rows.iter().map(|(key, value)| (key.to_vec(), value.map(|value| value[0]))).collect();
+        assert_eq!(found, expected);
+    }
 }

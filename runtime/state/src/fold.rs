@@ -7,7 +7,7 @@ use std::sync::{
 
 use streamkeeper_types::{Error, Result};
 
-use crate::{ColdCut, ColdRows, ColdStore, ColdView};
+use crate::{ColdCut, ColdRows, ColdStore, ColdView, MemoryBudget, Reservation};
 
 /// What to keep of the cold store once the rows are in it: its content is then exactly that of the cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,12 @@ pub(crate) struct FoldJob {
 }
 
 enum State {
-    Waiting { tables: Vec<ColdRows>, keep: Keep },
+    Waiting {
+        tables: Vec<ColdRows>,
+        keep: Keep,
+        #[expect(dead_code, reason = "held until the outcome takes its place")]
+        memory: Reservation,
+    },
     Done(Kept),
     Failed(Error),
 }
@@ -46,8 +51,16 @@ impl std::fmt::Debug for FoldJob {
 }
 
 impl FoldJob {
-    pub(crate) fn new(cold: Arc<dyn ColdStore>, tables: Vec<ColdRows>, keep: Keep) -> Arc<Self> {
-        Arc::new(Self { cold, state: Mutex::new(State::Waiting { tables, keep }), complete: AtomicBool::new(false) })
+    /// The rows count against `budget` until they are in the cold store.
+    pub(crate) fn new(
+        cold: Arc<dyn ColdStore>,
+        tables: Vec<ColdRows>,
+        keep: Keep,
+        budget: &Arc<MemoryBudget>,
+    ) -> Arc<Self> {
+        let memory = budget.reserve(tables.iter().map(ColdRows::memory_bytes).sum());
+        let state = Mutex::new(State::Waiting { tables, keep, memory });
+        Arc::new(Self { cold, state, complete: AtomicBool::new(false) })
     }
 
     /// Brings the rows into the cold store unless that was done.
@@ -57,7 +70,7 @@ impl FoldJob {
     pub(crate) fn complete(&self) -> Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (tables, keep) = match &mut *state {
-            State::Waiting { tables, keep } => (std::mem::take(tables), *keep),
+            State::Waiting { tables, keep, .. } => (std::mem::take(tables), *keep),
             State::Done(_) => return Ok(()),
             State::Failed(error) => return Err(error.clone()),
         };

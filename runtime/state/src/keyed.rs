@@ -17,8 +17,8 @@ use streamkeeper_types::{
 };
 
 use crate::{
-    Backend, ColdStore, Extent, FrozenState, KeyEncoder, RestoreStep, SnapshotFormat, SnapshotKind, SnapshotRequest,
-    Table, TableSpec,
+    Backend, ColdStore, Extent, FrozenState, KeyEncoder, MemoryBudget, RestoreStep, SnapshotFormat, SnapshotKind,
+    SnapshotRequest, Table, TableSpec,
     fold::{FoldJob, Keep},
     snapshot::{Content, Folder, Outcome, canonical_batch, table_handle},
     table::BATCH_ROWS,
@@ -40,9 +40,10 @@ pub struct KeyedOptions {
 }
 
 /// What happens to state of a snapshot that the operator does not declare any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DroppedState {
     /// `STATE_INCOMPATIBLE`.
+    #[default]
     Refuse,
     /// It is forgotten: somebody agreed.
     Allow,
@@ -56,6 +57,7 @@ pub struct KeyedState {
     pub(crate) tables: Vec<Table>,
     pub(crate) cold: Option<Arc<dyn ColdStore>>,
     pub(crate) clock: Arc<AtomicI64>,
+    budget: Arc<MemoryBudget>,
     /// The last confirmed checkpoint: what the next may refer to.
     pub(crate) confirmed: KeyedHandle,
     /// Uploaded files of confirmed checkpoints, by identity of the local file.
@@ -117,6 +119,7 @@ impl KeyedState {
             tables,
             cold,
             clock,
+            budget: backend.budget().clone(),
             confirmed,
             known: HashMap::new(),
             restored_by: Vec::new(),
@@ -270,7 +273,7 @@ impl KeyedState {
             earlier.complete()?;
         }
         let rows = self.tables.iter_mut().map(Table::take_cold_dirty).collect();
-        let fold = FoldJob::new(cold, rows, keep);
+        let fold = FoldJob::new(cold, rows, keep, &self.budget);
         self.tables.iter_mut().for_each(|table| table.wait_for(fold.clone()));
         self.fold = Some(fold.clone());
         Ok(fold)

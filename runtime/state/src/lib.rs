@@ -36,6 +36,7 @@ pub use key::{KeyEncoder, KeyPrefix, KeyRows, KeySchema};
 pub use keyed::{DroppedState, KeyedOptions, KeyedState};
 pub use memory::MemoryBackend;
 pub use physical::Physical;
+pub use restore::{Migration, migrations};
 pub use snapshot::{Extent, FrozenState, SnapshotFormat, SnapshotKind, SnapshotRequest, fetch_to_file};
 pub(crate) use spec::SCHEMA_VERSION;
 pub use spec::{Initial, TableSpec, Ttl, TtlRefresh, ValueField};

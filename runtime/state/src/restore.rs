@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, atomic::AtomicI64},
 };
 
+use serde::Serialize;
 use streamkeeper_storage::Storage;
 use streamkeeper_types::{
     Code, Error, FileRef, KeyGroupRange, Result,
@@ -29,7 +30,7 @@ pub(crate) fn open(
         .map(|handle| (handle, handle.range.intersect(&options.range)))
         .filter(|(_, visible)| !visible.is_empty())
         .collect();
-    ours.iter().try_for_each(|(handle, _)| check_tables(handle, &specs, options.dropped))?;
+    ours.iter().try_for_each(|(handle, _)| migrations(handle, &specs, options.dropped).map(drop))?;
 
     let clock = Arc::new(AtomicI64::new(options.now));
     let sources: Vec<Vec<ColdSource<'_>>> = specs.iter().map(|spec| cold_sources(&ours, spec)).collect();
@@ -50,6 +51,10 @@ pub(crate) fn open(
         Some(opened) => {
             state.known = opened.known.into_iter().collect();
             state.restored_by = opened.steps;
+            let restored = state.tables.iter_mut().zip(&state.restored_by);
+            restored
+                .filter(|(_, step)| **step != RestoreStep::Empty)
+                .for_each(|(table, _)| table.begin_with_cold_rows());
         }
         None => state.restored_by = vec![RestoreStep::Empty; state.tables.len()],
     }
@@ -135,6 +140,9 @@ fn load_canonical(
     storage: &dyn Storage,
 ) -> Result<()> {
     let Some(number) = state.specs.iter().position(|spec| spec.name() == table.name) else { return Ok(()) };
+    if keeps_nothing(&table.schema, &state.specs[number].schema()) {
+        return Ok(());
+    }
     let local = state.options.work_dir.join("savepoint.parquet");
     fetch_to_file(storage, file, &local)?;
     let loaded = load_parquet(state, number, &local, visible);
@@ -162,26 +170,64 @@ enum Reading {
     ByName,
 }
 
-fn check_tables(handle: &KeyedHandle, specs: &[TableSpec], dropped: DroppedState) -> Result<()> {
+/// What becomes of one table of a snapshot whose columns are not those that the operator declares.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Migration {
+    /// The name of the table within the operator.
+    pub table: String,
+    /// Columns that the snapshot does not have: they start empty.
+    pub added: Vec<String>,
+    /// Columns that the operator does not have any more: they are dropped.
+    pub removed: Vec<String>,
+}
+
+/// How the tables of `handle` become those that an operator declares: one entry for each that changes. Pure, so that a
+/// plan and the restore itself cannot differ.
+///
+/// # Errors
+/// `STATE_INCOMPATIBLE` if they do not fit, or if something would be dropped although `dropped` refuses it.
+pub fn migrations(handle: &KeyedHandle, specs: &[TableSpec], dropped: DroppedState) -> Result<Vec<Migration>> {
     let reading = if handle.format == StateFormat::Parquet { Reading::ByName } else { Reading::ByPosition };
+    let mut changed = Vec::new();
     for table in &handle.tables {
         match specs.iter().find(|spec| spec.name() == table.name) {
             Some(spec) => {
-                check_schema(&table.name, &table.schema, &spec.schema(), reading, dropped)?;
+                let declared = spec.schema();
+                check_schema(&table.name, &table.schema, &declared, reading, dropped)?;
                 let rows_with_ttl = handle.format == StateFormat::Rocksdb && !table.base.is_empty();
                 if rows_with_ttl && table.schema.ttl != spec.ttl().is_some() {
                     return Err(incompatible(&table.name, "TTL was switched on or off")
                         .way_out("change TTL by way of a canonical savepoint"));
                 }
+                let added = without(&declared.values, &table.schema.values);
+                let removed = without(&table.schema.values, &declared.values);
+                if !added.is_empty() || !removed.is_empty() {
+                    changed.push(Migration { table: table.name.clone(), added, removed });
+                }
             }
-            None if dropped == DroppedState::Allow => {}
+            None if dropped == DroppedState::Allow => {
+                let removed = table.schema.values.iter().map(|field| field.name.clone()).collect();
+                changed.push(Migration { table: table.name.clone(), added: Vec::new(), removed });
+            }
             None => {
                 return Err(incompatible(&table.name, "the job does not have this table any more")
-                    .way_out("agree to drop it, or restore into the job that has it"));
+                    .way_out("agree to drop it with --allow-dropped-state, or restore into the job that has it"));
             }
         }
     }
-    Ok(())
+    Ok(changed)
+}
+
+/// Names of the columns that `others` does not have.
+fn without(fields: &[FieldSchema], others: &[FieldSchema]) -> Vec<String> {
+    let is_missing = |field: &&FieldSchema| !others.iter().any(|other| other.name == field.name);
+    fields.iter().filter(is_missing).map(|field| field.name.clone()).collect()
+}
+
+/// Whether a row would keep nothing but its key: all its columns were dropped by consent. Such rows begin anew, since
+/// what they stood for is gone.
+fn keeps_nothing(stored: &TableSchema, declared: &TableSchema) -> bool {
+    !stored.values.is_empty() && without(&stored.values, &declared.values).len() == stored.values.len()
 }
 
 fn check_schema(
@@ -219,7 +265,7 @@ fn check_schema(
             return Ok(());
         }
         return Err(incompatible(name, &format!("the job does not have these columns any more: {}", names(removed)))
-            .way_out("agree to drop them, or restore into the job that has them"));
+            .way_out("agree to drop them with --allow-dropped-state, or restore into the job that has them"));
     }
     if !added.is_empty() || !removed.is_empty() {
         let mut cause = Vec::new();

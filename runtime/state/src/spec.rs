@@ -78,7 +78,7 @@ impl ValueField {
 }
 
 impl TableSpec {
-    /// A table without TTL. `name` is unique within the operator, as `groups` or `distinct_0`.
+    /// A table without TTL. `name` is unique within the operator, as `groups`.
     ///
     /// # Errors
     /// `SQL_UNSUPPORTED` for a column that state cannot hold.

@@ -89,7 +89,9 @@ impl Storage for FileStorage {
             let temporary = self.temporary();
             link_or_copy(local, &temporary).and_then(|()| File::open(&temporary)?.sync_all()).map_err(|e| {
                 let _ = fs::remove_file(&temporary);
-                StorageError::Other(write_error(local, &e))
+                // What is missing is the local file; what has no space is the storage.
+                let at = if e.kind() == ErrorKind::NotFound { local } else { &target };
+                StorageError::Other(write_error(at, &e))
             })?;
             self.publish(&temporary, &target, mode)
         })

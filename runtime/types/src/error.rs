@@ -55,6 +55,10 @@ codes! {
     JobInvalid = "JOB_INVALID", User;
     /// A file that the command names cannot be read.
     FileUnreadable = "FILE_UNREADABLE", User;
+    /// A file of a table is torn, or not of the table's format at all.
+    FileCorrupt = "FILE_CORRUPT", User;
+    /// A file of a table was changed or removed after it was found.
+    FileChanged = "FILE_CHANGED", User;
     /// A folder cannot be written.
     NotWritable = "NOT_WRITABLE", User;
     /// The SQL text does not parse.
@@ -71,7 +75,7 @@ codes! {
     TooManyBadRecords = "TOO_MANY_BAD_RECORDS", User;
     /// An expression fails on a row: division by zero, a cast of bad text.
     Evaluation = "EVALUATION", User;
-    /// A source's input is gone or changed in a way that its position does not survive.
+    /// A source's input cannot be read.
     SourceFailed = "SOURCE_FAILED", External;
     /// A sink cannot write or commit.
     SinkFailed = "SINK_FAILED", External;
@@ -159,11 +163,16 @@ impl Error {
     pub fn io(code: Code, path: impl fmt::Display, error: &std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-                Self::new(Code::DiskFull, format!("no space left while writing {path}"))
-                    .way_out("free some space, then run the same command again: it goes on where it was")
+                Self::disk_full(format!("no space left while writing {path}"))
             }
             _ => Self::new(code, format!("{path}: {error}")),
         }
+    }
+
+    /// No space is left; `cause` names the path.
+    pub fn disk_full(cause: impl Into<String>) -> Self {
+        Self::new(Code::DiskFull, cause)
+            .way_out("free some space, then run the same command again: it goes on where it was")
     }
 
     #[must_use]

@@ -74,7 +74,7 @@ pub enum StateFormat {
 /// One state table of a keyed operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableHandle {
-    /// Name within the operator, as in `groups` or `distinct_0`.
+    /// Name within the operator, as in `groups` or `distinct_COUNT(DISTINCT x)`.
     pub name: String,
     /// What `state query` calls it.
     #[serde(default)]

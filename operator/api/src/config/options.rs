@@ -87,7 +87,7 @@ pub const OPTIONS: &[ConfigOption] = &[
         "state.rocksdb.max-files-per-snapshot",
         count(10, 1_000_000),
         "2000",
-        Planned,
+        Free,
         "Files of one subtask's snapshot before small ones are merged.",
     ),
     // Time to live and timers.
@@ -234,7 +234,13 @@ pub const OPTIONS: &[ConfigOption] = &[
     ),
     option("watermark.max-drift", Duration, "", Planned, "How far a split may run ahead of the slowest."),
     option("watermark.align-interval", Duration, "1s", Planned, "How often drift is judged."),
-    option("window.allowed-lateness", Duration, "0s", Planned, "How long after its end a window still takes rows."),
+    option(
+        "window.allowed-lateness",
+        Duration,
+        "0s",
+        Free,
+        "How long after its end a window by rowtime still takes rows; above 0 its result is updated for them.",
+    ),
     option("sink.commit-timeout", Duration, "1m", Planned, "How long a commit is retried before the job fails."),
     option("network.flush-timeout", Duration, "10ms", Free, "A frame that is not full leaves after this time."),
     option("network.memory-share", SHARE, "0.1", Planned, "Share of memory for network buffers."),

@@ -19,12 +19,15 @@ use streamkeeper_jobmanager::{
 use streamkeeper_protocol::control::JobProgram;
 use streamkeeper_types::{Code, Error, Result};
 
-use super::{run::finish, stop};
+use super::{
+    run::{End, finish, finished_program},
+    stop,
+};
 use crate::{
     args::{Global, JobManager},
     import,
-    job_file::{JobFile, LOCAL_STORAGE, read_text},
-    launch::{Launch, local_job},
+    job_file::{JobFile, read_text},
+    launch::{Launch, local_job, storage_url},
 };
 
 /// Between two looks at the job.
@@ -59,6 +62,7 @@ pub fn execute(arguments: &JobManager, global: &Global) -> Result<()> {
         spec.restore = RestoreChoice::From(import::into_job(snapshot, &file.base_dir(), spec.storage.as_ref())?);
     }
     let token = arguments.token_file.as_deref().map(read_token).transpose()?;
+    let finished_program = finished_program(spec.storage.as_ref());
     let program = program(&file, &launch)?;
     let stop = stop::signal()?;
     loop {
@@ -69,7 +73,10 @@ pub fn execute(arguments: &JobManager, global: &Global) -> Result<()> {
         let (outcome, status) = lead(options, arguments.advertise.as_deref(), &program, spec.clone(), &stop)?;
         match outcome {
             Err(error) if error.code == Code::Fenced => eprintln!("another JobManager leads the job; standing by"),
-            outcome => return finish(outcome?, &status, &file, global),
+            outcome => {
+                let end = End::new(&file, arguments.storage.as_deref(), finished_program.as_deref());
+                return finish(&outcome?, &status, &file, &end, global);
+            }
         }
         // What was asked for at the start has been done by then, or by whoever leads.
         spec.restore = RestoreChoice::Auto;
@@ -120,8 +127,8 @@ fn own_address(listen: SocketAddr, advertise: Option<&str>) -> String {
 /// What TaskManagers plan the job from.
 fn program(file: &JobFile, launch: &Launch) -> Result<JobProgram> {
     let path = std::path::absolute(&file.path).map_err(|e| Error::io(Code::FileUnreadable, file.path.display(), &e))?;
-    let storage = launch.storage.as_deref().or(file.job.checkpoint.storage.as_deref()).unwrap_or(LOCAL_STORAGE);
-    Ok(JobProgram { manifest: file.text.clone(), path: path.display().to_string(), storage: storage.to_owned() })
+    let storage = storage_url(file, launch.storage.as_deref()).to_owned();
+    Ok(JobProgram { manifest: file.text.clone(), path: path.display().to_string(), storage })
 }
 
 /// The secret in a file, without the line end that editors add.

@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use arrow::util::pretty::pretty_format_batches;
-use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use arrow::{array::RecordBatch, datatypes::SchemaRef, util::pretty::pretty_format_batches_with_schema};
+use datafusion::{
+    error::DataFusionError,
+    execution::context::SQLOptions,
+    prelude::{ParquetReadOptions, SessionConfig, SessionContext},
+};
 use serde::Serialize;
 use streamkeeper_checkpoint::{Manifest, files, manifest};
 use streamkeeper_protocol::{CheckpointKind, SnapshotFormat};
@@ -11,7 +15,7 @@ use streamkeeper_types::{Code, Error, Result, ResultExt, size, snapshot::TableHa
 
 use crate::{
     args::{Global, Output, State},
-    import, report,
+    import, operator_state, report, sql_types,
 };
 
 pub fn execute(command: &State, global: &Global) -> Result<()> {
@@ -138,9 +142,9 @@ fn list_snapshots(path: &Path, global: &Global) -> Result<()> {
 fn list_tables(path: &Path, global: &Global) -> Result<()> {
     let snapshot = Snapshot::read(path)?;
     let names = |fields: &[streamkeeper_types::snapshot::FieldSchema]| -> Vec<String> {
-        fields.iter().map(|f| format!("{} {}", f.name, f.data_type)).collect()
+        fields.iter().map(|f| format!("{} {}", f.name, sql_types::name(&f.data_type))).collect()
     };
-    let rows: Vec<TableRow> = snapshot
+    let mut rows: Vec<TableRow> = snapshot
         .tables()
         .into_iter()
         .map(|(table, operator, parts)| TableRow {
@@ -153,6 +157,18 @@ fn list_tables(path: &Path, global: &Global) -> Result<()> {
             bytes: parts.iter().flat_map(|t| &t.base).map(|b| b.file.size).sum(),
         })
         .collect();
+    for table in operator_state::tables(&snapshot.manifest)? {
+        let (keys, values) = operator_state::columns(&table);
+        rows.push(TableRow {
+            operator: table.operator,
+            table: table.name,
+            keys,
+            values,
+            subtasks: table.subtasks,
+            files: 0,
+            bytes: table.bytes,
+        });
+    }
     if global.output == Output::Json {
         return report::json(&rows);
     }
@@ -178,16 +194,17 @@ fn query(savepoint: &Path, sql: &str, global: &Global) -> Result<()> {
         .enable_all()
         .build()
         .or_code(Code::Internal, || "starting a runtime".to_owned())?;
-    let batches = runtime.block_on(execute_query(&snapshot, sql))?;
+    let (schema, batches) = runtime.block_on(execute_query(&snapshot, sql))?;
     if global.output == Output::Json {
         return json_rows(&batches);
     }
-    let shown = pretty_format_batches(&batches).or_code(Code::Internal, || "showing the result".to_owned())?;
+    let shown = pretty_format_batches_with_schema(schema, &batches)
+        .or_code(Code::Internal, || "showing the result".to_owned())?;
     report::line(&shown.to_string());
     Ok(())
 }
 
-async fn execute_query(snapshot: &Snapshot, sql: &str) -> Result<Vec<arrow::array::RecordBatch>> {
+async fn execute_query(snapshot: &Snapshot, sql: &str) -> Result<(SchemaRef, Vec<RecordBatch>)> {
     let context = SessionContext::new_with_config(SessionConfig::new());
     let mut names = Vec::new();
     for (name, _, parts) in snapshot.tables() {
@@ -208,12 +225,27 @@ async fn execute_query(snapshot: &Snapshot, sql: &str) -> Result<Vec<arrow::arra
             .or_code(Code::Internal, || format!("registering {name}"))?;
         names.push(name);
     }
-    let way_out = || format!("its tables are: {}", names.join(", "));
-    let frame = context.sql(sql).await.map_err(|e| Error::new(Code::SqlInvalid, e.to_string()).way_out(way_out()))?;
-    frame.collect().await.map_err(|e| Error::new(Code::SnapshotCorrupt, e.to_string()))
+    for table in operator_state::tables(&snapshot.manifest)? {
+        context
+            .register_batch(&table.name, table.rows)
+            .or_code(Code::Internal, || format!("registering {}", table.name))?;
+        names.push(table.name);
+    }
+    let failed = |error: DataFusionError| {
+        let code = match error.find_root() {
+            DataFusionError::ParquetError(_) => Code::SnapshotCorrupt,
+            _ => Code::SqlInvalid,
+        };
+        Error::new(code, error.to_string()).way_out(format!("write one SELECT; its tables are: {}", names.join(", ")))
+    };
+    // Reading a savepoint writes nothing: no COPY, no INSERT, no CREATE.
+    let reading = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    let frame = context.sql_with_options(sql, reading).await.map_err(failed)?;
+    let schema = SchemaRef::clone(frame.schema().inner());
+    Ok((schema, frame.collect().await.map_err(failed)?))
 }
 
-fn json_rows(batches: &[arrow::array::RecordBatch]) -> Result<()> {
+fn json_rows(batches: &[RecordBatch]) -> Result<()> {
     let mut writer = arrow::json::ArrayWriter::new(Vec::new());
     let references: Vec<_> = batches.iter().collect();
     writer.write_batches(&references).or_code(Code::Internal, || "writing JSON".to_owned())?;

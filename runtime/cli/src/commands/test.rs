@@ -5,7 +5,7 @@ use streamkeeper_types::{Code, Error, Result};
 
 use crate::{
     args::{Global, Output, Test},
-    harness::{self, Suite, Variant},
+    harness::{self, Suite, Variant, Verdict},
     report,
 };
 
@@ -26,22 +26,9 @@ pub fn execute(arguments: &Test, global: &Global) -> Result<()> {
         return Err(Error::new(Code::JobInvalid, "no case has that name")
             .way_out(format!("the file has: {}", names.join("; "))));
     }
-    let mut outcomes = Vec::new();
-    for case in cases {
-        for variant in Variant::all() {
-            let failure = harness::check(&suite, case, &variant).err();
-            if let Some(error) = &failure
-                && error.code != Code::TestFailed
-            {
-                return Err(error.clone().at(format!("case `{}`, {variant}", case.name)));
-            }
-            outcomes.push(Outcome {
-                case: case.name.clone(),
-                variant: variant.to_string(),
-                failure: failure.map(|e| e.cause),
-            });
-        }
-    }
+    let verdicts = harness::check_all(&suite, &cases, &Variant::all())?;
+    let outcome = |Verdict { case, variant, failure }| Outcome { case, variant, failure };
+    let outcomes: Vec<Outcome> = verdicts.into_iter().map(outcome).collect();
     let failed = outcomes.iter().filter(|o| o.failure.is_some()).count();
     match global.output {
         Output::Json => report::json(&outcomes)?,

@@ -108,6 +108,10 @@ impl SourceReader for GatedReader {
         self.inner.restore_extra(items)
     }
 
+    fn report(&mut self) -> Option<Vec<u8>> {
+        self.inner.report()
+    }
+
     fn checkpoint_completed(&mut self, id: streamkeeper_types::CheckpointId) -> Result<()> {
         self.inner.checkpoint_completed(id)
     }

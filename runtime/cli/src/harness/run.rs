@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
@@ -17,10 +16,7 @@ use streamkeeper_jobmanager::{
     shell::{JobHandle, JobOutcome, Phase},
 };
 use streamkeeper_protocol::{CheckpointKind, SnapshotFormat};
-use streamkeeper_sql::{
-    parse::{Statement, parse_script},
-    plan::{PlanOptions, plan_script},
-};
+use streamkeeper_sql::plan::{PlanOptions, plan_script};
 use streamkeeper_storage::FileStorage;
 use streamkeeper_taskmanager::{
     TaskManagerOptions,
@@ -29,7 +25,7 @@ use streamkeeper_taskmanager::{
 use streamkeeper_types::{Code, Error, Result};
 
 use super::{
-    Case, ResumeFrom, Suite, Variant, fold,
+    Prepared, ResumeFrom, Suite, Variant, fold,
     gate::{Gate, GatedSource},
     memory_sink::{MemorySink, Store},
 };
@@ -37,8 +33,10 @@ use crate::launch::backend;
 
 /// A run that does not move for so long has failed.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Rows a batch: few, so that batches, barriers and watermarks mix.
-const BATCH_ROWS: usize = 7;
+/// Rows a batch, at least: few, so that batches, barriers and watermarks mix.
+const BATCH_ROWS: u64 = 7;
+/// Batches in which large inputs are read, about.
+const BATCHES: u64 = 300;
 /// Inputs with fewer records than this are read one by one.
 const SMALL_INPUT: u64 = 100;
 const STATE_BYTES: u64 = 64 << 20;
@@ -48,15 +46,21 @@ const NETWORK_BYTES: u64 = 16 << 20;
 ///
 /// # Errors
 /// Whatever planning or running says; `TEST_FAILED` for a job that stands still.
-pub fn run(suite: &Suite, case: &Case, variant: &Variant) -> Result<BTreeMap<String, Vec<String>>> {
+pub fn run(prepared: &Prepared, variant: &Variant) -> Result<BTreeMap<String, Vec<String>>> {
+    let suite = prepared.suite;
     let folder = tempfile::tempdir().map_err(|e| Error::io(Code::NotWritable, "a temporary folder", &e))?;
-    let tables = inputs(suite, case, folder.path())?;
-    let total: u64 = case.input.values().map(|lines| lines.len() as u64).sum();
-    let batch_rows = if total < SMALL_INPUT { 1 } else { BATCH_ROWS };
-    let mut bench = Bench { suite, folder: folder.path(), tables, stores: BTreeMap::new(), batch_rows };
+    let total = prepared.total_rows();
+    let batch_rows = if total < SMALL_INPUT { 1 } else { BATCH_ROWS.max(total / BATCHES) };
+    let mut bench = Bench {
+        suite,
+        folder: folder.path(),
+        tables: prepared.table_options(),
+        stores: BTreeMap::new(),
+        batch_rows: usize::try_from(batch_rows).unwrap_or(usize::MAX),
+    };
 
     let mut backend = variant.backend;
-    let mut parallelism = case.parallelism.unwrap_or(variant.parallelism);
+    let mut parallelism = variant.parallelism;
     let mut restore = RestoreChoice::Auto;
     let mut done_percent = 0;
     for (number, crash) in variant.crashes.iter().enumerate() {
@@ -128,7 +132,7 @@ impl Bench<'_> {
         let plan = plan_script(&self.suite.sql, &options)?;
         let targets: Vec<String> = plan.inserts.iter().map(|insert| insert.target.clone()).collect();
         let graph = self.between(plan.graph, &targets, gate);
-        let handle = run_local(LocalJob {
+        run_local(LocalJob {
             job: JobSpec {
                 namespace: "default".to_owned(),
                 name: "test".to_owned(),
@@ -148,10 +152,7 @@ impl Bench<'_> {
             },
             tasks: TaskManagerOptions::new(parallelism, NETWORK_BYTES, self.folder.join("work")),
             backend: backend(kind, STATE_BYTES),
-        })?;
-        // All tasks run before the first record: readers without a split have said so, and hold no watermark back.
-        handle.wait_until(PATIENCE, |status| status.phase == Phase::Running);
-        Ok(handle)
+        })
     }
 
     /// Waits for the end and folds what the sinks received.
@@ -182,37 +183,6 @@ impl Bench<'_> {
         }
         graph
     }
-}
-
-/// Writes each table's lines to a file, and gives the options by which the table reads it.
-fn inputs(suite: &Suite, case: &Case, folder: &Path) -> Result<BTreeMap<String, BTreeMap<String, String>>> {
-    let script = parse_script(&suite.sql)?;
-    let mut tables = BTreeMap::new();
-    for (name, lines) in &case.input {
-        let table = script.statements.iter().find_map(|statement| match statement {
-            Statement::CreateTable(table) if table.name == *name => Some(table),
-            _ => None,
-        });
-        let Some(table) = table else {
-            return Err(Error::new(Code::JobInvalid, format!("case `{}`: there is no table `{name}`", case.name)));
-        };
-        let path = folder.join(format!("{name}.input"));
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        fs::write(&path, text).map_err(|e| Error::io(Code::NotWritable, path.display(), &e))?;
-        let is_format = |key: &str| {
-            key == "format" || ["csv.", "json.", "raw.", "on-error"].iter().any(|prefix| key.starts_with(prefix))
-        };
-        let mut options: BTreeMap<String, String> = table
-            .options
-            .iter()
-            .filter(|(key, _)| is_format(key))
-            .map(|(key, option)| (key.clone(), option.value.clone()))
-            .collect();
-        options.insert("connector".to_owned(), "filesystem".to_owned());
-        options.insert("path".to_owned(), path.display().to_string());
-        tables.insert(name.clone(), options);
-    }
-    Ok(tables)
 }
 
 /// Where a job stands that was let on.

@@ -1,4 +1,4 @@
-//! A test file: a job, and cases of input lines and expected rows.
+//! A test file: a job, and cases of inputs and expected rows.
 
 use std::{
     collections::BTreeMap,
@@ -8,6 +8,7 @@ use std::{
 use serde::Deserialize;
 use streamkeeper_types::{Code, Error, Result};
 
+use super::Generate;
 use crate::job_file::{JobFile, base_dir, read_text};
 
 /// A test file as written.
@@ -21,21 +22,23 @@ struct Text {
     cases: Vec<Case>,
 }
 
-/// One case: lines for each source, rows for each sink that is looked at.
+/// One case: an input for each source, expected rows for each sink that is looked at.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
     pub name: String,
-    /// Parallelism that every run begins with, whatever its variant; restores change it all the same. For cases with
-    /// late rows: at the very start of a job a reader without a split may hold the watermark back for a moment.
-    #[serde(default)]
-    pub parallelism: Option<u32>,
     /// Lines in the table's own format.
     #[serde(default)]
     pub input: BTreeMap<String, Vec<String>>,
+    /// Or random rows, written in the table's own format.
+    #[serde(default)]
+    pub generate: BTreeMap<String, Generate>,
     /// Rows as CSV in any order; NULL is written `NULL`.
     #[serde(default)]
     pub output: BTreeMap<String, String>,
+    /// Or a SELECT in DataFusion's dialect over the inputs, whose rows are expected. A sink may have both.
+    #[serde(default)]
+    pub oracle: BTreeMap<String, String>,
 }
 
 /// A test file, read and checked.
@@ -66,9 +69,10 @@ impl Suite {
             return Err(fail("`cases` is empty".to_owned()));
         }
         for case in &text.cases {
-            if case.output.is_empty() {
+            if case.output.is_empty() && case.oracle.is_empty() {
                 let cause = format!("case `{}` expects nothing", case.name);
-                return Err(fail(cause).way_out("give `output` for at least one sink; an empty text means no row"));
+                let way_out = "give `output` or `oracle` for at least one sink; an empty `output` means no row";
+                return Err(fail(cause).way_out(way_out));
             }
         }
         Ok(Self { sql, base_dir, cases: text.cases })

@@ -57,7 +57,7 @@ fn sql_errors_name_their_place() {
     let source = "CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'number-of-rows' = '1');\n";
     let sink = "CREATE TABLE o (a INT) WITH ('connector' = 'blackhole');\n";
     let plan = |sql: &str, code: &str, fragment: &str| refuses(&["plan", &job(folder.path(), sql)], code, fragment);
-    plan("SELEC 1", "SQL_SYNTAX", "line 1, column 1");
+    plan("SELEC 1", "SQL_SYNTAX", "spec.sql: line 1, column 1");
     plan(&format!("{source}{sink}INSERT INTO o SELECT b FROM t"), "SQL_INVALID", "line 3,");
     plan(&format!("{source}{sink}INSERT INTO nowhere SELECT a FROM t"), "SQL_INVALID", "nowhere");
     plan(&format!("{source}{sink}INSERT INTO o SELECT a FROM t ORDER BY a"), "SQL_UNSUPPORTED", "line 3,");
@@ -100,6 +100,21 @@ fn bad_records_fail_the_job_with_their_place() {
     let path = job(folder.path(), sql);
     refuses(&["run", "--quiet", &path], "RECORD_INVALID", "three");
     assert_eq!(crate::example::rows_below(&folder.path().join("out")), [""; 0]);
+}
+
+#[test]
+fn files_that_are_torn_or_of_another_format_end_the_job_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, format) in [("in.gz", "raw"), ("in.parquet", "parquet")] {
+        fs::write(folder.path().join(name), b"\x1f\x8b\x08\x00PAR1 and then nothing").unwrap();
+        let sql = format!(
+            "CREATE TABLE t (a STRING) WITH ('connector' = 'filesystem', 'path' = '{name}', 'format' = '{format}');\n\
+             CREATE TABLE o (a STRING) WITH ('connector' = 'filesystem', 'path' = 'out', 'format' = 'csv');\n\
+             INSERT INTO o SELECT a FROM t;"
+        );
+        refuses(&["run", "--quiet", &job(folder.path(), &sql)], "FILE_CORRUPT", name);
+        assert_eq!(crate::example::rows_below(&folder.path().join("out")), [""; 0]);
+    }
 }
 
 #[test]

@@ -42,6 +42,12 @@ fn a_finished_job_says_so_and_changes_nothing() {
         let text = stdout(Command::new(BINARY).arg("run").arg(example.job()).args(arguments));
         assert!(text.contains("finished"), "{text}");
     }
+    example.edit_job("COUNT(*) AS hits", "COUNT(*) + 1 AS hits");
+    let output = Command::new(BINARY).arg("run").arg(example.job()).output().unwrap();
+    assert_success(&output);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("the SQL has changed since") && text.contains("--discard-state"), "{text}");
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("no checkpoint yet"));
     assert_eq!(files(), before);
 }
 
@@ -105,6 +111,14 @@ fn ctrl_c_leaves_a_savepoint_that_sql_reads_and_any_parallelism_goes_on_from() {
     let rows =
         stdout(Command::new(BINARY).args(["state", "query"]).arg(&savepoint).arg(&sql).args(["--output", "json"]));
     assert!(serde_json::from_str::<Value>(&rows).unwrap()[0]["n"].as_u64().unwrap() > 0, "{rows}");
+    let columns = |table: &Value| format!("{} {}", table["keys"], table["values"]);
+    assert!(columns(&tables[0]).contains("path STRING") && columns(&tables[0]).contains("BIGINT"), "{tables}");
+    // Positions of the source are a table too.
+    let sql = "SELECT path, next_offset FROM source_access_log_splits";
+    let rows = stdout(Command::new(BINARY).args(["state", "query"]).arg(&savepoint).args([sql, "--output", "json"]));
+    let rows: Value = serde_json::from_str(&rows).unwrap();
+    assert!(rows[0]["path"].as_str().unwrap().ends_with("access.log"), "{rows}");
+    assert!(rows[0]["next_offset"].as_u64().unwrap() > 0, "{rows}");
     example.finish(&["--parallelism", "3"]);
 }
 

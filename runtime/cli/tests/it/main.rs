@@ -3,7 +3,12 @@
 
 mod bad_input;
 mod cluster;
+mod changed_sql;
 mod commands;
 mod crash_loop;
 mod example;
+mod full_disk;
+mod oracles;
+mod random_queries;
 mod sql_cases;
+mod tiny_disk;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use streamkeeper_cli::harness::{Suite, Variant, check};
+use streamkeeper_cli::harness::{Suite, Variant, check_all};
 
 use crate::example::root;
 
@@ -18,11 +18,11 @@ fn every_sql_case_gives_the_same_rows_in_every_variant() {
     let mut failures = Vec::new();
     for file in files {
         let suite = Suite::read(&file).unwrap();
-        for case in &suite.cases {
-            for variant in Variant::all() {
-                if let Err(error) = check(&suite, case, &variant) {
-                    failures.push(format!("{} `{}` ({variant}):\n{error}", file.display(), case.name));
-                }
+        let cases: Vec<_> = suite.cases.iter().collect();
+        let verdicts = check_all(&suite, &cases, &Variant::all()).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        for verdict in verdicts {
+            if let Some(rows) = verdict.failure {
+                failures.push(format!("{} `{}` ({}):\n{rows}", file.display(), verdict.case, verdict.variant));
             }
         }
     }

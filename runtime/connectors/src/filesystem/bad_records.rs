@@ -18,7 +18,8 @@ pub(super) static OPTIONS: [OptionSpec; 3] = [
         "on-error",
         OptionKind::OneOf(&["fail", "skip", "dead-letter"]),
         "What a record that cannot be read does: the job fails, the record is counted and skipped, or it is counted and \
-         kept in a dead-letter file with its cause and position.",
+         kept in a dead-letter file with its cause and position. A file that is torn, and a Parquet value that does not \
+         fit its column, always fail the job.",
     )
     .default("fail"),
     OptionSpec::new(
@@ -29,7 +30,8 @@ pub(super) static OPTIONS: [OptionSpec; 3] = [
     OptionSpec::new(
         "on-error.max-records",
         OptionKind::COUNT,
-        "With more bad records than this in one parallel reader the job fails; without it, any number is allowed.",
+        "With more bad records than this in the whole table, counted from the job's first start over all restores, the \
+         job fails; without it, any number is allowed.",
     ),
 ];
 
@@ -37,7 +39,8 @@ pub(super) static OPTIONS: [OptionSpec; 3] = [
 #[derive(Debug, Clone)]
 pub(super) struct Policy {
     on_error: OnError,
-    max_records: Option<u64>,
+    /// Of the whole table.
+    pub(super) max_records: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -94,8 +97,27 @@ pub(super) struct BadRecords {
     table: String,
     policy: Policy,
     count: u64,
+    /// The latest one, for messages; kept only where there is a limit.
+    latest: String,
+    /// Count that the coordinator knows.
+    reported: u64,
     letters: Option<DeadLetters>,
     metrics: Arc<OperatorMetrics>,
+}
+
+/// What a reader tells its coordinator, who adds up.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Report {
+    /// Bad records of this reader, those before the restart included.
+    pub(super) count: u64,
+    /// The latest one.
+    pub(super) latest: String,
+}
+
+impl Report {
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
+        versioned::decode(VERSION, bytes, "a report of a filesystem reader")
+    }
 }
 
 impl BadRecords {
@@ -110,30 +132,41 @@ impl BadRecords {
             OnError::DeadLetter(folder) => Some(DeadLetters::open(folder, job, subtask)?),
             OnError::Fail | OnError::Skip => None,
         };
-        Ok(Self { table: table.to_owned(), policy: policy.clone(), count: 0, letters, metrics })
+        let (table, policy) = (table.to_owned(), policy.clone());
+        Ok(Self { table, policy, count: 0, latest: String::new(), reported: 0, letters, metrics })
     }
 
+    /// The limit on their number is the coordinator's to judge, who knows all readers.
+    ///
     /// # Errors
-    /// `RECORD_INVALID` or `TOO_MANY_BAD_RECORDS`, or what writing the dead letter gives.
+    /// `RECORD_INVALID`, or what writing the dead letter gives.
     pub(super) fn add(&mut self, found: Found<'_>) -> Result<()> {
         let Found { path, offset, bytes, cause } = found;
-        let place = format!("table {}", self.table);
         let described = || format!("{path}, byte {offset}: {cause}: {}", excerpt(bytes, 200));
         if matches!(self.policy.on_error, OnError::Fail) {
             let way_out = "mend the record, or set 'on-error' to 'skip' or 'dead-letter'";
-            return Err(Error::new(Code::RecordInvalid, described()).way_out(way_out).at(place));
+            return Err(Error::new(Code::RecordInvalid, described()).way_out(way_out));
         }
         self.count += 1;
-        if let Some(max) = self.policy.max_records.filter(|max| self.count > *max) {
-            let cause = format!("more than {max} records cannot be read; the last one is {}", described());
-            let way_out = "look at the input, or raise 'on-error.max-records'";
-            return Err(Error::new(Code::TooManyBadRecords, cause).way_out(way_out).at(place));
-        }
         self.metrics.add_bad(1);
+        if self.policy.max_records.is_some() {
+            self.latest = described();
+        }
         match &mut self.letters {
             Some(letters) => letters.write(found),
             None => Ok(()),
         }
+    }
+
+    /// Its count, if there is a limit and the coordinator does not know the count.
+    pub(super) fn report(&mut self) -> Option<Vec<u8>> {
+        if self.policy.max_records.is_none() || self.reported == self.count {
+            return None;
+        }
+        self.reported = self.count;
+        let report = Report { count: self.count, latest: std::mem::take(&mut self.latest) };
+        // Such a report always encodes.
+        versioned::encode(VERSION, &report).ok()
     }
 
     pub(super) fn prepare(&mut self, barrier: &Barrier) -> Result<()> {
@@ -162,9 +195,13 @@ impl BadRecords {
             None => {
                 let cause = "the snapshot holds dead-letter files, and 'on-error' is not 'dead-letter' any more";
                 let way_out = "set 'on-error' = 'dead-letter' until one more checkpoint completed, then change it";
-                Err(Error::new(Code::StateIncompatible, cause).way_out(way_out).at(format!("table {}", self.table)))
+                Err(Error::new(Code::StateIncompatible, cause).way_out(way_out).at(self.place()))
             }
         }
+    }
+
+    fn place(&self) -> String {
+        format!("table {}", self.table)
     }
 
     pub(super) fn commit(&mut self, id: CheckpointId) -> Result<()> {

@@ -1,23 +1,25 @@
 //! Finds the files of a table and deals their splits to readers.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
     time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 use streamkeeper_engine::{Assignment, SplitCoordinator, SplitRequest};
-use streamkeeper_types::{Millis, Result};
+use streamkeeper_types::{Code, Error, Millis, Result};
 
 use super::{
-    Deal, FileTable,
+    ChangedFiles, Deal, FileTable,
+    bad_records::Report,
+    location::{Found, Mark},
     split::{Cut, FileSplit, plan},
     text_of,
 };
 use crate::versioned;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 pub(super) struct FileCoordinator {
     table: Arc<FileTable>,
@@ -25,6 +27,8 @@ pub(super) struct FileCoordinator {
     state: State,
     /// Readers that asked while there was nothing.
     waiting: BTreeSet<u32>,
+    /// Bad records of each reader, as far as it told; part of the readers' state, not of ours.
+    bad: BTreeMap<u32, u64>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -35,20 +39,23 @@ struct State {
     pending: VecDeque<(u64, FileSplit)>,
     /// Splits numbered so far.
     numbered: u64,
-    /// Paths found so far, of monitored folders.
-    seen: BTreeSet<String>,
+    /// Files found so far, as they were: each is read once.
+    seen: BTreeMap<String, Mark>,
 }
 
 impl FileCoordinator {
     pub(super) fn new(table: Arc<FileTable>, parallelism: u32) -> Self {
-        Self { table, readers: parallelism.max(1), state: State::default(), waiting: BTreeSet::new() }
+        let readers = parallelism.max(1);
+        Self { table, readers, state: State::default(), waiting: BTreeSet::new(), bad: BTreeMap::new() }
     }
 
     /// Lists the files and adds splits of those not seen before.
     fn find(&mut self) -> Result<()> {
-        let mut files = self.table.location.list().map_err(|e| e.at(format!("table {}", self.table.name)))?;
-        if self.table.monitor.is_some() {
-            files.retain(|file| self.state.seen.insert(text_of(&file.path)));
+        let mut files = Vec::new();
+        for file in self.table.location.list().map_err(|e| self.at_table(e))? {
+            if self.is_new(&file)? {
+                files.push(file);
+            }
         }
         let cut = if self.table.format.can_split() { Cut::PerReader(self.readers) } else { Cut::Never };
         for split in plan(&files, cut) {
@@ -57,6 +64,37 @@ impl FileCoordinator {
         }
         self.state.listed = true;
         Ok(())
+    }
+
+    /// Whether the file is to be read. One that was read, or is being read, may not change: what of it was read already,
+    /// and as what, nobody could tell.
+    fn is_new(&mut self, file: &Found) -> Result<bool> {
+        let path = text_of(&file.path);
+        match self.state.seen.insert(path.clone(), file.mark) {
+            None => Ok(true),
+            Some(before) if before == file.mark => Ok(false),
+            Some(before) => {
+                let changed = match (before.size, file.mark.size) {
+                    (old, new) if old == new => format!("{path} was written to after it had been found"),
+                    (old, new) => format!("{path} had {old} bytes when it was found and has {new} now"),
+                };
+                if self.table.changed_files == ChangedFiles::Ignore {
+                    tracing::warn!(
+                        table = self.table.name,
+                        code = Code::FileChanged.as_str(),
+                        "{changed}; it is not read again"
+                    );
+                    return Ok(false);
+                }
+                let way_out = "put the old file back and the new rows into a file of another name, which begins with `.` \
+                               or `_` until it is whole; or set 'source.changed-files' = 'ignore'";
+                Err(self.at_table(Error::new(Code::FileChanged, changed).way_out(way_out)))
+            }
+        }
+    }
+
+    fn at_table(&self, error: Error) -> Error {
+        error.at(format!("table {}", self.table.name))
     }
 
     fn assign(&mut self, reader: u32) -> Result<Assignment> {
@@ -91,6 +129,7 @@ impl SplitCoordinator for FileCoordinator {
     fn reset(&mut self, readers: u32) {
         self.readers = readers.max(1);
         self.waiting.clear();
+        self.bad.clear();
         for (number, (pending, _)) in (0..).zip(&mut self.state.pending) {
             *pending = number;
         }
@@ -102,6 +141,18 @@ impl SplitCoordinator for FileCoordinator {
             self.find()?;
         }
         Ok(vec![self.assign(request.reader)?])
+    }
+
+    fn on_report(&mut self, reader: u32, report: &[u8]) -> Result<()> {
+        let Report { count, latest } = Report::decode(report)?;
+        self.bad.insert(reader, count);
+        let Some(max) = self.table.policy.max_records.filter(|max| self.bad.values().sum::<u64>() > *max) else {
+            return Ok(());
+        };
+        // A restored reader tells its count before it met another one.
+        let latest = if latest.is_empty() { String::new() } else { format!("; the latest: {latest}") };
+        let error = Error::new(Code::TooManyBadRecords, format!("more than {max} records cannot be read{latest}"));
+        Err(self.at_table(error.way_out("look at the input, or raise 'on-error.max-records'")))
     }
 
     fn discover(&mut self, _now: Millis) -> Result<Vec<Assignment>> {

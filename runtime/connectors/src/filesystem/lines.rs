@@ -9,19 +9,16 @@ use std::{
 
 use arrow::array::ArrayRef;
 use flate2::read::MultiGzDecoder;
-use streamkeeper_types::{Code, Error, Result};
+use streamkeeper_types::{Code, Error, Result, size};
 
 use super::{
-    source_failed,
+    file_changed, source_failed,
     split::{FileSplit, Position},
 };
-use crate::formats::{BadRecord, Decoder, End, Input};
+use crate::formats::{BadRecord, Decoder, End, Format, Input, file_corrupt};
 
 /// Bytes read at once. Fits a core's cache together with the columns made from it.
 const BUFFER: usize = 512 << 10;
-
-/// A record with more bytes than this is taken for a fault of the file.
-const LONGEST_RECORD: usize = 64 << 20;
 
 /// Records of a split, from its position on.
 pub(super) struct LineStream {
@@ -35,6 +32,8 @@ pub(super) struct LineStream {
     /// No record begins at or behind this; the end of the split.
     stop: u64,
     end: End,
+    /// Bytes; a longer record is taken for a fault of the file.
+    longest_record: usize,
 }
 
 enum Source {
@@ -56,8 +55,13 @@ impl LineStream {
     /// Opens the file and goes to the split's position.
     ///
     /// # Errors
-    /// `SOURCE_FAILED` if the file is gone or is not the one that the position belongs to.
-    pub(super) fn open(split: &FileSplit, has_header: bool, decoder: Box<dyn Decoder>) -> Result<Self> {
+    /// `FILE_CHANGED` if the file is gone or is not the one that the position belongs to, else as [`Self::next`].
+    pub(super) fn open(
+        split: &FileSplit,
+        format: &Format,
+        longest_record: usize,
+        decoder: Box<dyn Decoder>,
+    ) -> Result<Self> {
         let path = Path::new(&split.path);
         let file = open_file(split)?;
         let compressed = split.is_compressed();
@@ -73,6 +77,7 @@ impl LineStream {
             position: 0,
             stop: if compressed { u64::MAX } else { split.end },
             end: End::MoreFollows,
+            longest_record,
         };
         match split.position {
             Position::Start if split.start == 0 => {
@@ -81,7 +86,7 @@ impl LineStream {
                 if stream.bytes().starts_with(b"\xef\xbb\xbf") {
                     stream.consume(3);
                 }
-                if has_header {
+                if format.has_header() {
                     stream.skip_line(path)?;
                 }
             }
@@ -96,8 +101,7 @@ impl LineStream {
                 stream.fill(path)?;
                 let is_at_end = !compressed && byte >= split.size;
                 if stream.bytes().first() != Some(&b'\n') && !is_at_end {
-                    return Err(source_failed(path, format!("no record begins at byte {byte} any more"))
-                        .way_out("the file was changed; put the old one back, or start anew with --discard-state"));
+                    return Err(file_changed(path, format!("no record begins at byte {byte} any more")));
                 }
                 stream.consume(1.min(stream.unread.len()));
             }
@@ -114,7 +118,7 @@ impl LineStream {
     /// Reads records; `None` at the end of the split. A step may be without rows.
     ///
     /// # Errors
-    /// `SOURCE_FAILED`, or `RECORD_INVALID` for a record without end.
+    /// `SOURCE_FAILED`, `FILE_CORRUPT`, or `RECORD_INVALID` for a record without end.
     pub(super) fn next(&mut self, path: &Path, max_rows: usize) -> Result<Option<Step<'_>>> {
         loop {
             if self.position >= self.stop || (self.unread.is_empty() && self.end == End::OfFile) {
@@ -149,17 +153,15 @@ impl LineStream {
 
     /// Goes to a byte of the file, or of a compressed file's content.
     fn seek(&mut self, path: &Path, to: u64, size: u64) -> Result<()> {
-        let fault = |e: io::Error| source_failed(path, e);
         match &mut self.source {
             Source::Plain(file) => {
-                file.get_mut().seek(SeekFrom::Start(to)).map_err(fault)?;
+                file.get_mut().seek(SeekFrom::Start(to)).map_err(|e| source_failed(path, e))?;
                 file.set_limit(size.saturating_sub(to));
             }
             Source::Compressed(file) => {
-                let skipped = io::copy(&mut file.by_ref().take(to), &mut io::sink()).map_err(fault)?;
-                if skipped < to {
-                    return Err(source_failed(path, "it has fewer bytes than were read before")
-                        .way_out("the file was changed; put the old one back, or start anew with --discard-state"));
+                let skipped = io::copy(&mut file.by_ref().take(to), &mut io::sink());
+                if skipped.map_err(|e| unpacking_failed(path, &e))? < to {
+                    return Err(file_changed(path, "it has fewer bytes than were read before"));
                 }
             }
         }
@@ -172,18 +174,21 @@ impl LineStream {
         self.buffer.copy_within(self.unread.clone(), 0);
         self.unread = 0..self.unread.len();
         if self.unread.end == self.buffer.len() {
-            if self.buffer.len() >= LONGEST_RECORD {
-                let cause = format!("{}: the record at byte {} has no end", path.display(), self.position);
-                return Err(Error::new(Code::RecordInvalid, cause)
-                    .way_out("look for a quote that is not closed, or for a file that is not of this format"));
+            if self.unread.end >= self.longest_record {
+                let size = size::display(self.longest_record as u64);
+                let cause = format!("{}: the record at byte {} is longer than {size}", path.display(), self.position);
+                return Err(Error::new(Code::RecordInvalid, cause).way_out(
+                    "look for a quote that is not closed or a file that is not of this format, or raise \
+                     'source.max-record-size'",
+                ));
             }
             self.buffer.resize(self.buffer.len() * 2, 0);
         }
         while self.unread.end < self.buffer.len() {
             let free = &mut self.buffer[self.unread.end..];
-            let read = match &mut self.source {
-                Source::Plain(file) => file.read(free),
-                Source::Compressed(file) => file.read(free),
+            let (read, fault): (_, fn(&Path, &io::Error) -> Error) = match &mut self.source {
+                Source::Plain(file) => (file.read(free), |path, e| source_failed(path, e)),
+                Source::Compressed(file) => (file.read(free), unpacking_failed),
             };
             match read {
                 Ok(0) => {
@@ -192,7 +197,7 @@ impl LineStream {
                 }
                 Ok(bytes) => self.unread.end += bytes,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(source_failed(path, error)),
+                Err(error) => return Err(fault(path, &error)),
             }
         }
         Ok(())
@@ -214,16 +219,27 @@ impl LineStream {
     }
 }
 
+/// A compressed file that does not end where it should, or is no such file, tells so by these kinds.
+fn unpacking_failed(path: &Path, error: &io::Error) -> Error {
+    use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    match error.kind() {
+        UnexpectedEof => file_corrupt(path, "the compressed file ends in the middle"),
+        InvalidData | InvalidInput => file_corrupt(path, error),
+        _ => source_failed(path, error),
+    }
+}
+
 /// Opens the file of a split, which must have at least the size that it had when it was found.
 pub(super) fn open_file(split: &FileSplit) -> Result<File> {
     let path = Path::new(&split.path);
-    let file = File::open(path).map_err(|e| {
-        source_failed(path, e).way_out("the file was there when it was found; put it back and run the job again")
+    let file = File::open(path).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => file_changed(path, "it is gone, and its rows were not all read"),
+        _ => source_failed(path, e),
     })?;
     let size = file.metadata().map_err(|e| source_failed(path, e))?.len();
     if size < split.size {
-        return Err(source_failed(path, format!("it has {size} bytes now and had {} when it was found", split.size))
-            .way_out("the file was changed; put the old one back, or start anew with --discard-state"));
+        let why = format!("it had {} bytes when it was found and has {size} now", split.size);
+        return Err(file_changed(path, why));
     }
     Ok(file)
 }

@@ -37,6 +37,7 @@ use location::Location;
 use partition::PartitionColumns;
 use reader::FileReader;
 use sink::FileSinkFactory;
+pub use split::{FilePosition, file_position};
 
 static OPTIONS: LazyLock<Vec<OptionSpec>> = LazyLock::new(|| {
     let own = [
@@ -45,7 +46,8 @@ static OPTIONS: LazyLock<Vec<OptionSpec>> = LazyLock::new(|| {
             "path",
             OptionKind::Text,
             "Source: a file, a folder with everything below it, or a pattern such as `logs/*.csv`. Sink: a folder. \
-             Relative paths are resolved from the StreamJob's file. Names that begin with `.` or `_` are not read.",
+             Relative paths are resolved from the StreamJob's file. In a folder or pattern, names that begin with `.` or \
+             `_` are not read, nor those that end with `.tmp`, `.part`, `.partial`, `.inprogress` or `._COPYING_`.",
         )
         .required(),
     ];
@@ -53,9 +55,24 @@ static OPTIONS: LazyLock<Vec<OptionSpec>> = LazyLock::new(|| {
         OptionSpec::new(
             "source.monitor-interval",
             OptionKind::Duration,
-            "How often to look for new files; without it the table ends. A file is read once, as it is when found: \
-             move files in when they are whole.",
+            "How often to look for new files; without it the table ends. A file is read once, as it is when found, and \
+             may not change from then on: write it under a name that is not read and rename it when it is whole. It may \
+             be removed once its rows are in a completed checkpoint.",
         ),
+        OptionSpec::new(
+            "source.changed-files",
+            OptionKind::OneOf(&["fail", "ignore"]),
+            "What a monitored file does whose size or time of change is not what it was when it was found: the job fails, \
+             or a warning is logged and the file is not read again.",
+        )
+        .default("fail"),
+        OptionSpec::new(
+            "source.max-record-size",
+            OptionKind::Size,
+            "A longer record of a line format fails the job, whatever 'on-error' says: most likely a quote is not closed, \
+             or the file is of another format. From `1MiB` to `512MiB`.",
+        )
+        .default("64MiB"),
         OptionSpec::new(
             "source.path.regex-pattern",
             OptionKind::Text,
@@ -101,7 +118,12 @@ impl Connector for Filesystem {
             file_schema,
             partitions,
             policy: Policy::new(table, settings)?,
+            longest_record: longest_record(settings)?,
             monitor: settings.duration("source.monitor-interval"),
+            changed_files: match settings.text("source.changed-files") {
+                Some("ignore") => ChangedFiles::Ignore,
+                _ => ChangedFiles::Fail,
+            },
             deal: match (table.has_watermark, settings.text("scan.watermark.unread-splits")) {
                 (true, Some("hold")) => Deal::Shares,
                 _ => Deal::OneByOne,
@@ -145,8 +167,27 @@ struct FileTable {
     file_schema: SchemaRef,
     partitions: PartitionColumns,
     policy: Policy,
+    /// Bytes.
+    longest_record: usize,
     monitor: Option<Duration>,
+    changed_files: ChangedFiles,
     deal: Deal,
+}
+
+/// Option `source.changed-files`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ChangedFiles {
+    Fail,
+    Ignore,
+}
+
+fn longest_record(settings: Settings<'_>) -> Result<usize> {
+    let key = "source.max-record-size";
+    let bytes = settings.size(key).and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX);
+    if (1 << 20..=512 << 20).contains(&bytes) {
+        return Ok(bytes);
+    }
+    Err(settings.fault(key, "it is out of bounds", "write a size from 1MiB to 512MiB"))
 }
 
 /// How splits are dealt to readers.
@@ -183,6 +224,12 @@ fn project(schema: &Schema, keep: impl Fn(&str) -> bool) -> SchemaRef {
 /// A path as text for messages and state.
 fn text_of(path: &Path) -> String {
     path.to_string_lossy().into_owned()
+}
+
+/// A file is not what it was when it was found.
+fn file_changed(path: &Path, why: impl std::fmt::Display) -> Error {
+    Error::new(Code::FileChanged, format!("{}: {why}", path.display()))
+        .way_out("put the old file back and run the job again, or start anew with --discard-state")
 }
 
 /// An error about reading a file.

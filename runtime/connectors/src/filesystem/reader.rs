@@ -105,7 +105,9 @@ impl FileReader {
 
 fn open(table: &FileTable, split: &FileSplit, batch_rows: usize) -> Result<Stream> {
     Ok(match table.format.decoder(&table.file_schema)? {
-        Some(decoder) => Stream::Lines(Box::new(LineStream::open(split, table.format.has_header(), decoder)?)),
+        Some(decoder) => {
+            Stream::Lines(Box::new(LineStream::open(split, &table.format, table.longest_record, decoder)?))
+        }
         None => {
             let done = if let Position::Rows(rows) = split.position { rows } else { 0 };
             let (file, path) = (open_file(split)?, Path::new(&split.path));
@@ -168,6 +170,10 @@ impl SourceReader for FileReader {
 
     fn restore_extra(&mut self, items: &[Vec<u8>]) -> Result<()> {
         self.bad.restore(items)
+    }
+
+    fn report(&mut self) -> Option<Vec<u8>> {
+        self.bad.report()
     }
 
     fn checkpoint_completed(&mut self, id: CheckpointId) -> Result<()> {

@@ -56,6 +56,30 @@ impl FileSplit {
     }
 }
 
+/// How far a part of a file was read, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilePosition {
+    pub path: String,
+    /// Byte at which the part begins.
+    pub start: u64,
+    /// Byte at which the next part begins.
+    pub end: u64,
+    /// Byte of the next record to be read, or its row in a parquet file.
+    pub next: u64,
+}
+
+/// The position in `split`; `None` for a split of another connector or version.
+#[must_use]
+pub fn file_position(split: &Split) -> Option<FilePosition> {
+    let file = FileSplit::from_split(split).ok().filter(|file| file.id() == split.id)?;
+    let next = match file.position {
+        Position::Start => file.start,
+        Position::Byte(byte) => byte,
+        Position::Rows(rows) => rows,
+    };
+    Some(FilePosition { path: file.path, start: file.start, end: file.end, next })
+}
+
 fn is_compressed(path: &str) -> bool {
     path.ends_with(".gz")
 }
@@ -78,7 +102,7 @@ pub(super) fn plan(files: &[Found], cut: Cut) -> Vec<FileSplit> {
     let mut splits = Vec::with_capacity(files.len());
     for file in files {
         let path = super::text_of(&file.path);
-        let size = file.size;
+        let size = file.mark.size;
         let parts = if is_compressed(&path) { 1 } else { readers.min(size / LEAST_SPLIT).max(1) };
         let bound = |part: u64| (u128::from(size) * u128::from(part) / u128::from(parts)) as u64;
         splits.extend((0..parts).map(|part| FileSplit {
@@ -94,10 +118,15 @@ pub(super) fn plan(files: &[Found], cut: Cut) -> Vec<FileSplit> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    #![allow(clippy::unwrap_used)]
+    use super::{super::location::Mark, *};
+
+    fn found(path: &str, size: u64) -> Found {
+        Found { path: path.into(), mark: Mark { size, modified: 0 } }
+    }
 
     fn bounds(size: u64, path: &str, cut: Cut) -> Vec<(u64, u64)> {
-        plan(&[Found { path: path.into(), size }], cut).iter().map(|s| (s.start, s.end)).collect()
+        plan(&[found(path, size)], cut).iter().map(|s| (s.start, s.end)).collect()
     }
 
     #[test]
@@ -110,8 +139,18 @@ mod tests {
     }
 
     #[test]
+    fn a_position_is_read_from_the_splits_of_files_only() {
+        let file = FileSplit { path: "a.csv".into(), size: 90, start: 10, end: 50, position: Position::Byte(20) };
+        let split = file.to_split().unwrap();
+        let expected = FilePosition { path: "a.csv".into(), start: 10, end: 50, next: 20 };
+        assert_eq!(file_position(&split), Some(expected));
+        assert_eq!(file_position(&Split { id: "0".into(), ..split }), None);
+        assert_eq!(file_position(&Split { id: "0".into(), state: vec![1, 2] }), None);
+    }
+
+    #[test]
     fn many_files_are_not_cut() {
-        let files: Vec<Found> = (0..8).map(|i| Found { path: format!("{i}").into(), size: 1 << 30 }).collect();
+        let files: Vec<Found> = (0..8).map(|i| found(&i.to_string(), 1 << 30)).collect();
         assert_eq!(plan(&files, Cut::PerReader(2)).len(), 8);
         assert_eq!(plan(&files[..7], Cut::PerReader(2)).len(), 14);
     }

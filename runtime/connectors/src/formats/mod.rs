@@ -10,7 +10,7 @@ mod parquet;
 mod parse;
 mod raw;
 
-use std::ops::Range;
+use std::{ops::Range, path::Path};
 
 use arrow::{
     array::{ArrayRef, BooleanArray, RecordBatch},
@@ -18,7 +18,7 @@ use arrow::{
     datatypes::SchemaRef,
 };
 use streamkeeper_types::{
-    Error, Result,
+    Code, Error, Result,
     options::{OptionKind, OptionSpec},
 };
 
@@ -172,6 +172,12 @@ impl Format {
             Self::Parquet => return Ok(None),
         }))
     }
+}
+
+/// A file is torn, or not what its name or the table says.
+pub(crate) fn file_corrupt(path: &Path, why: impl std::fmt::Display) -> Error {
+    Error::new(Code::FileCorrupt, format!("{}: {why}", path.display()))
+        .way_out("put a whole file of the table's format in its place, then run the job again")
 }
 
 /// Leaves out the rows that are bad; no columns if none is left. `bad` is in order of rows.

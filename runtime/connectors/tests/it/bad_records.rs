@@ -48,6 +48,60 @@ fn more_bad_records_than_allowed_fail_the_job() {
     assert_eq!(error.code, Code::TooManyBadRecords);
 }
 
+/// Three files with two bad records each, one file a reader.
+fn three_files(folder: &std::path::Path, max: &str) -> streamkeeper_connectors::TableDefinition {
+    for name in ["a", "b", "c"] {
+        fs::write(folder.join(format!("{name}.csv")), format!("1,{name}\nx,{name}\ny,{name}\n")).unwrap();
+    }
+    let columns = schema(&[("id", DataType::Int64), ("text", DataType::Utf8)]);
+    let options = [("path", "."), ("format", "csv"), ("on-error", "skip"), ("on-error.max-records", max)];
+    table(folder, columns, &options)
+}
+
+#[test]
+fn the_limit_on_bad_records_holds_for_all_readers_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let enough = Running::start(&source(&three_files(folder.path(), "6")), 3, 100).unwrap().finish();
+    assert_eq!(enough.unwrap().len(), 3);
+    // No reader has more than two.
+    let error = Running::start(&source(&three_files(folder.path(), "5")), 3, 100).unwrap().finish().unwrap_err();
+    assert_eq!(error.code, Code::TooManyBadRecords);
+    assert!(error.cause.starts_with("more than 5 records cannot be read; the latest: "), "{error}");
+    assert!(error.cause.contains("c.csv, byte 8: column `id`: `y` is no BIGINT"), "{error}");
+}
+
+#[test]
+fn the_limit_counts_over_a_restore_at_another_parallelism_and_forgets_what_the_restore_undid() {
+    let folder = tempfile::tempdir().unwrap();
+    for (max, good) in [("6", true), ("5", false)] {
+        let source = source(&three_files(folder.path(), max));
+        let mut first = Running::start(&source, 3, 100).unwrap();
+        // Two readers ask for a file and read it.
+        for _ in 0..2 {
+            (0..2).for_each(|reader| drop(first.step(reader).unwrap()));
+        }
+        let cut = first.cut(1);
+        // What the third reader finds is not in the checkpoint, and is found again.
+        (0..2).for_each(|_| drop(first.step(2)));
+        let mut second = Running::restore(&source, 1, 100, &cut).unwrap();
+        assert_eq!(second.metrics.bad(), 4);
+        let rest = second.finish();
+        assert_eq!(rest.is_ok(), good, "{rest:?}");
+        assert!(good || rest.unwrap_err().code == Code::TooManyBadRecords);
+    }
+}
+
+#[test]
+fn a_limit_that_was_lowered_holds_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut first = Running::start(&source(&three_files(folder.path(), "6")), 1, 100).unwrap();
+    first.finish().unwrap();
+    let cut = first.cut(1);
+    let mut second = Running::restore(&source(&three_files(folder.path(), "3")), 1, 100, &cut).unwrap();
+    let error = second.report(0).unwrap_err();
+    assert_eq!((error.code, error.cause.as_str()), (Code::TooManyBadRecords, "more than 3 records cannot be read"));
+}
+
 #[test]
 fn dead_letters_appear_with_their_checkpoint_and_hold_bytes_cause_and_position() {
     let folder = tempfile::tempdir().unwrap();

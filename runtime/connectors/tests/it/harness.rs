@@ -126,7 +126,9 @@ impl Running {
         if self.done[reader] {
             return Ok(None);
         }
-        match self.readers[reader].poll()? {
+        let polled = self.readers[reader].poll()?;
+        self.report(reader)?;
+        match polled {
             Polled::Batch { batch, .. } => return Ok(Some(rows(&batch))),
             Polled::NeedSplits => {
                 for assignment in self.coordinator.on_request(SplitRequest { reader: reader as u32 })? {
@@ -137,6 +139,25 @@ impl Running {
             Polled::SplitFinished(_) | Polled::Wait(_) => {}
         }
         Ok(Some(Vec::new()))
+    }
+
+    /// What a task does between two polls.
+    pub fn report(&mut self, reader: usize) -> Result<()> {
+        match self.readers[reader].report() {
+            Some(report) => self.coordinator.on_report(reader as u32, &report),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks for new files; the readers get what is found. Returns how many splits that is.
+    pub fn discover(&mut self) -> Result<usize> {
+        let mut found = 0;
+        for assignment in self.coordinator.discover(0)? {
+            assert!(!assignment.no_more, "a monitored folder never ends");
+            found += assignment.splits.len();
+            self.readers[assignment.reader as usize].add_splits(assignment.splits)?;
+        }
+        Ok(found)
     }
 
     /// Reads everything, readers in turn.

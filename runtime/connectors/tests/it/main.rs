@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod bad_records;
+mod damaged;
 mod harness;
+mod monitored;
 mod parquet;
 mod reading;
 mod reference;

@@ -7,7 +7,7 @@ use arrow::{
     array::{Int32Array, RecordBatch, StringArray},
     datatypes::DataType,
 };
-use streamkeeper_types::Code;
+use streamkeeper_types::{Code, Result};
 
 use crate::harness::{Running, batch, read_all, schema, source, table};
 
@@ -41,10 +41,43 @@ fn row_groups_are_shared_and_a_restore_goes_on_at_the_next_row() {
     assert_eq!(numbers, (0..4_000).collect::<Vec<_>>());
 }
 
-#[test]
-fn a_file_that_is_no_parquet_is_one_clear_error() {
+/// A file of these rows, as bytes.
+fn file_of(batch: &RecordBatch) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+/// Reads these bytes as a table of one column.
+fn read_bytes(bytes: &[u8], column: (&str, DataType)) -> Result<Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("a.parquet"), "PAR1 but not really").unwrap();
-    let table = table(folder.path(), schema(&[("n", DataType::Int64)]), &[("path", "."), ("format", "parquet")]);
-    assert_eq!(read_all(&table).unwrap_err().code, Code::SourceFailed);
+    std::fs::write(folder.path().join("a.parquet"), bytes).unwrap();
+    read_all(&table(folder.path(), schema(&[column]), &[("path", "a.parquet"), ("format", "parquet")]))
+}
+
+#[test]
+fn a_file_that_was_cut_anywhere_or_is_no_parquet_is_one_clear_error() {
+    let whole = file_of(&rows(3));
+    assert_eq!(read_bytes(&whole, ("n", DataType::Int64)).unwrap().len(), 3);
+    let cut = (0..whole.len()).map(|length| &whole[..length]);
+    for bytes in cut.chain([&b"PAR1 but not really"[..], b"PAR1\xff\xff\xff\x7fPAR1"]) {
+        let error = read_bytes(bytes, ("n", DataType::Int64)).unwrap_err();
+        assert_eq!(error.code, Code::FileCorrupt, "{} bytes: {error}", bytes.len());
+        assert!(error.cause.contains("a.parquet") && error.way_out.is_some(), "{error}");
+    }
+}
+
+#[test]
+fn a_value_that_does_not_fit_its_column_is_an_error_and_never_null() {
+    let text = batch(vec![("n", Arc::new(StringArray::from(vec![Some("1"), None, Some("many")])))]);
+    let error = read_bytes(&file_of(&text), ("n", DataType::Int64)).unwrap_err();
+    assert_eq!(error.code, Code::RecordInvalid);
+    assert!(
+        error.cause.contains("row 2 of the row groups of this split: column `n` has a value that is no BIGINT"),
+        "{error}"
+    );
+    let good = batch(vec![("n", Arc::new(StringArray::from(vec![Some("1"), None])))]);
+    assert_eq!(read_bytes(&file_of(&good), ("n", DataType::Int64)).unwrap(), ["1", "∅"]);
 }

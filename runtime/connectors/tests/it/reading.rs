@@ -8,7 +8,6 @@ use std::{
 use arrow::datatypes::DataType;
 use flate2::{Compression, write::GzEncoder};
 use proptest::prelude::*;
-use streamkeeper_engine::Polled;
 use streamkeeper_types::Code;
 
 use crate::harness::{Running, read_all, schema, source, table};
@@ -130,32 +129,6 @@ fn partition_columns_come_from_the_path() {
 }
 
 #[test]
-fn a_monitored_folder_gives_each_new_file_once_over_a_restore() {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-    write("a.csv", "1\n");
-    let options = [("path", "."), ("format", "csv"), ("source.monitor-interval", "1s")];
-    let table = table(folder.path(), schema(&[("n", LONG)]), &options);
-    let source = source(&table);
-    let mut running = Running::start(&source, 1, 100).unwrap();
-    let mut found: Vec<String> = (0..5).flat_map(|_| running.step(0).unwrap().unwrap()).collect();
-    assert_eq!(found, ["1"]);
-    write("b.csv", "2\n");
-    let cut = running.cut(1);
-    let mut running = Running::restore(&source, 1, 100, &cut).unwrap();
-    // The reader asks, gets nothing and waits for the next discovery.
-    assert!(matches!(running.readers[0].poll().unwrap(), Polled::NeedSplits));
-    running.step(0).unwrap();
-    for assignment in running.coordinator.discover(0).unwrap() {
-        assert!(!assignment.no_more);
-        running.readers[0].add_splits(assignment.splits).unwrap();
-    }
-    found.extend((0..3).flat_map(|_| running.step(0).unwrap().unwrap()));
-    assert_eq!(found, ["1", "2"]);
-    assert_eq!(running.coordinator.discover(0).unwrap(), []);
-}
-
-#[test]
 fn a_file_that_was_changed_under_the_job_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.log");
@@ -169,9 +142,12 @@ fn a_file_that_was_changed_under_the_job_is_noticed() {
     for changed in ["short".to_owned(), "z".repeat(300_000)] {
         fs::write(&path, changed).unwrap();
         let error = Running::restore(&source, 1, 10, &cut).unwrap().finish().unwrap_err();
-        assert_eq!(error.code, Code::SourceFailed);
+        assert_eq!(error.code, Code::FileChanged);
         assert!(error.way_out.is_some());
     }
+    fs::remove_file(&path).unwrap();
+    let error = Running::restore(&source, 1, 10, &cut).unwrap().finish().unwrap_err();
+    assert_eq!(error.code, Code::FileChanged);
 }
 
 #[test]
@@ -187,6 +163,7 @@ fn missing_input_and_options_that_do_not_fit_are_refused() {
         (&[("path", "x"), ("format", "csv"), ("csv.quote-character", ",")], Code::OptionInvalid),
         (&[("path", "x"), ("format", "csv"), ("on-error", "dead-letter")], Code::OptionInvalid),
         (&[("path", "s3://b/x"), ("format", "csv")], Code::OptionInvalid),
+        (&[("path", "x"), ("format", "csv"), ("source.max-record-size", "1GiB")], Code::OptionInvalid),
         (&[("path", "x"), ("format", "raw"), ("pth", "y")], Code::OptionInvalid),
     ] {
         let table = table(folder.path(), one(), options);

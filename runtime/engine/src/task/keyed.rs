@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use streamkeeper_protocol::{Barrier, CheckpointMetrics};
 use streamkeeper_state::{
-    DroppedState, Extent, FrozenState, KeyedOptions, KeyedState, SnapshotFormat, SnapshotKind, SnapshotRequest,
-    TableSpec,
+    Extent, FrozenState, KeyedOptions, KeyedState, SnapshotFormat, SnapshotKind, SnapshotRequest, TableSpec,
 };
 use streamkeeper_storage::Storage;
 use streamkeeper_types::{AttemptId, CheckpointId, Millis, Result, key_group, snapshot::KeyedHandle};
 
 use super::{TaskEnvironment, chain::Chain};
-use crate::SubtaskInfo;
+use crate::{OperatorRestore, SubtaskInfo};
 
 /// `state.delta.fold-every`: deltas before the next base.
 const FOLD_EVERY: u32 = 8;
@@ -22,7 +21,7 @@ pub(super) fn open(
     attempt: AttemptId,
     info: &SubtaskInfo,
     tables: Vec<TableSpec>,
-    handles: &[KeyedHandle],
+    restore: &OperatorRestore,
 ) -> Result<Option<KeyedState>> {
     if tables.is_empty() {
         return Ok(None);
@@ -33,10 +32,10 @@ pub(super) fn open(
         work_dir: environment.local_dir.join(unique(attempt)).join(info.operator.to_string()),
         fold_every: FOLD_EVERY,
         now: environment.clock.now(),
-        // What may be dropped was decided for the whole job before anything was deployed.
-        dropped: DroppedState::Allow,
+        dropped: restore.dropped,
     };
-    KeyedState::open(environment.backend.as_ref(), options, tables, handles, environment.storage.as_ref()).map(Some)
+    KeyedState::open(environment.backend.as_ref(), options, tables, &restore.keyed, environment.storage.as_ref())
+        .map(Some)
 }
 
 /// Removes what the attempt had on the local machine. It is a cache of what checkpoints hold.

@@ -25,6 +25,9 @@ pub(super) struct OperatorTask {
     coalescer: Coalescer,
     /// Channels whose data ended.
     ended: Vec<bool>,
+    /// The tasks behind were told where this one stands in time. Before that it puts out no record, a timer's neither:
+    /// a channel that is full must have spoken, or two tasks could wait for each other.
+    spoken: bool,
     /// All data came and the operators finished.
     end: InputEnd,
 }
@@ -41,6 +44,7 @@ impl OperatorTask {
             watermarks: WatermarkMerge::new(channels),
             coalescer: Coalescer::new(inputs, batch_rows, flush_timeout),
             ended: vec![false; channels],
+            spoken: false,
             end: InputEnd::Open,
         }
     }
@@ -68,7 +72,9 @@ impl OperatorTask {
                 return Ok(TaskEnd::Finished);
             }
             self.read()?;
-            self.core.fire_timers()?;
+            if self.spoken {
+                self.core.fire_timers()?;
+            }
             self.core.between_batches(None)?;
         }
     }
@@ -84,7 +90,11 @@ impl OperatorTask {
     }
 
     fn read(&mut self) -> Result<()> {
-        let timeout = if self.coalescer.is_empty() { self.core.longest_wait() } else { Duration::ZERO };
+        let timeout = match (self.coalescer.is_empty(), self.spoken) {
+            (false, _) => Duration::ZERO,
+            (true, true) => self.core.longest_wait(),
+            (true, false) => self.core.time.until_due(Instant::now()),
+        };
         let start = Instant::now();
         let arrival = self.gate.poll(timeout);
         let now = Instant::now();
@@ -98,6 +108,7 @@ impl OperatorTask {
                 }
                 Ok(())
             }
+            Arrival::Opened => self.speak(),
             Arrival::TimedOut => self.flush(),
             Arrival::Failed(error) => Err(error),
             Arrival::Woken => Ok(()),
@@ -140,6 +151,15 @@ impl OperatorTask {
         }
     }
 
+    /// The channels have said where they stand. Unless all are idle, which went on already, this task is active and
+    /// promises nothing yet.
+    fn speak(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.spoken, true) {
+            return Ok(());
+        }
+        self.core.chain.router.broadcast(&Element::Watermark(Watermark::MIN))
+    }
+
     fn on_merged(&mut self, merged: Option<Merged>) -> Result<()> {
         match merged {
             None | Some(Merged::Active) => Ok(()),
@@ -150,12 +170,16 @@ impl OperatorTask {
                 if let Some(watermark) = rise {
                     self.advance(watermark)?;
                 }
+                // Rows behind an idle mark would be judged by the watermark of the channels beside.
+                self.flush()?;
+                self.spoken = true;
                 self.core.chain.router.broadcast(&Element::Idle)
             }
         }
     }
 
     fn advance(&mut self, watermark: Watermark) -> Result<()> {
+        self.speak()?;
         self.flush()?;
         self.core.counters.watermark = Some(watermark);
         self.core.chain.advance(watermark)

@@ -206,12 +206,15 @@ mod tests {
     fn keys(gates: &mut [InputGate]) -> Vec<Vec<i64>> {
         let drain = |gate: &mut InputGate| {
             let mut keys = Vec::new();
-            while let Arrival::Element { element, .. } = gate.poll(Duration::ZERO) {
-                if let Element::Batch(batch) = element {
-                    keys.extend(batch.column(0).as_primitive::<Int64Type>().values());
+            loop {
+                match gate.poll(Duration::ZERO) {
+                    Arrival::Element { element: Element::Batch(batch), .. } => {
+                        keys.extend(batch.column(0).as_primitive::<Int64Type>().values());
+                    }
+                    Arrival::TimedOut => return keys,
+                    Arrival::Element { .. } | Arrival::Opened | Arrival::Woken => {}
                 }
             }
-            keys
         };
         gates.iter_mut().map(drain).collect()
     }

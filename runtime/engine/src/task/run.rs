@@ -125,7 +125,7 @@ impl Builder<'_> {
 
     fn open_link(&self, info: SubtaskInfo, restore: OperatorRestore, factory: &dyn OperatorFactory) -> Result<Link> {
         let tables = if restore.finished { Vec::new() } else { factory.tables() };
-        let state = keyed::open(self.environment, self.spec.attempt, &info, tables, &restore.keyed)?;
+        let state = keyed::open(self.environment, self.spec.attempt, &info, tables, &restore)?;
         let mut context = OperatorContext {
             info,
             state,

@@ -12,11 +12,10 @@ use streamkeeper_types::{
 use super::source_watermarks::SourceWatermarks;
 use crate::{
     OperatorMetrics, Polled, RestoredLists, SourceReader, Split, SubtaskInfo,
-    source_events::{SplitItem, decode_split, encode_split},
+    source_events::{SPLITS, SplitItem, decode_split, encode_split},
 };
 
 /// Splits with their positions.
-const SPLITS: &str = "splits";
 /// [`SourceReader::extra_state`].
 const EXTRA: &str = "extra";
 
@@ -30,6 +29,7 @@ pub(super) struct SourceHead {
     reader: Option<Box<dyn SourceReader>>,
     prelude: Option<Prelude>,
     metrics: Arc<OperatorMetrics>,
+    has_splits: bool,
     pub watermarks: Option<SourceWatermarks>,
 }
 
@@ -41,7 +41,15 @@ impl SourceHead {
         metrics: Arc<OperatorMetrics>,
         watermarks: Option<SourceWatermarks>,
     ) -> Self {
-        Self { operator: info.operator, name: info.name.clone(), reader, prelude, metrics, watermarks }
+        Self {
+            operator: info.operator,
+            name: info.name.clone(),
+            reader,
+            prelude,
+            metrics,
+            has_splits: false,
+            watermarks,
+        }
     }
 
     pub(super) fn operator(&self) -> OperatorId {
@@ -68,10 +76,17 @@ impl SourceHead {
             }
             splits.push(split);
         }
-        if splits.is_empty() { Ok(()) } else { reader.add_splits(splits) }
+        self.has_splits = !splits.is_empty();
+        if self.has_splits { reader.add_splits(splits) } else { Ok(()) }
+    }
+
+    /// Whether the reader was ever given a split, at a restore or since.
+    pub(super) fn has_splits(&self) -> bool {
+        self.has_splits
     }
 
     pub(super) fn add_splits(&mut self, splits: Vec<Split>) -> Result<()> {
+        self.has_splits = true;
         let name = &self.name;
         self.reader.as_mut().map_or(Ok(()), |reader| reader.add_splits(splits).map_err(|e| e.at(name.clone())))
     }
@@ -85,6 +100,10 @@ impl SourceHead {
             (polled, _) => polled,
         };
         polled.map_err(|e| e.at(self.name.clone()))
+    }
+
+    pub(super) fn report(&mut self) -> Option<Vec<u8>> {
+        self.reader.as_mut()?.report()
     }
 
     pub(super) fn before_barrier(&mut self, barrier: &Barrier) -> Result<()> {

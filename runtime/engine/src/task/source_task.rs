@@ -49,6 +49,10 @@ pub(super) struct SourceTask {
     rate_limit: Option<RateLimit>,
     idle_wait: Duration,
     finished_on_restore: bool,
+    /// The coordinator has said what holds the watermark. Before that nothing is read, restored splits neither.
+    greeted: bool,
+    /// The tasks behind were told where this source stands in time; no record leaves before.
+    spoken: bool,
     splits: Splits,
     stage: Stage,
     /// Highest checkpoint that was cut or cancelled here.
@@ -73,6 +77,8 @@ impl SourceTask {
             rate_limit: setup.rate_limit,
             idle_wait: setup.idle_wait,
             finished_on_restore: setup.finished_on_restore,
+            greeted: false,
+            spoken: false,
             splits: Splits::MayFollow(None),
             stage: Stage::Reading,
             last: CheckpointId(0),
@@ -91,6 +97,9 @@ impl SourceTask {
     }
 
     fn run_loop(&mut self) -> Result<TaskEnd> {
+        if self.head.watermarks.is_none() {
+            self.speak()?;
+        }
         loop {
             while let Ok(command) = self.core.commands.try_recv() {
                 self.on_command(command)?;
@@ -98,10 +107,15 @@ impl SourceTask {
             if self.core.is_cancelled() {
                 return Ok(TaskEnd::Cancelled);
             }
+            if let Some(report) = self.head.report() {
+                self.core.reporter.to_coordinator(self.head.operator(), &ToCoordinator::Report(report));
+            }
             match self.stage {
                 Stage::Reading => {
                     self.read()?;
-                    self.core.fire_timers()?;
+                    if self.spoken {
+                        self.core.fire_timers()?;
+                    }
                 }
                 // Timers rest: no record may follow the barrier or the end of data.
                 Stage::Stopped(_) | Stage::AwaitingFinalCheckpoint => {
@@ -121,6 +135,9 @@ impl SourceTask {
             return self.end_data();
         }
         let now = Instant::now();
+        if !self.greeted {
+            return self.wait(self.core.time.until_due(now));
+        }
         let pause = self.rate_limit.as_ref().map_or(Duration::ZERO, |limit| limit.wait(now));
         if !pause.is_zero() {
             // Rows are there, so this is no idleness of a split (B70).
@@ -135,6 +152,7 @@ impl SourceTask {
                     limit.on_rows(rows, now);
                 }
                 if rows > 0 {
+                    self.speak()?;
                     self.emit_batch(batch, &split)?;
                 }
                 self.emit_due(Instant::now())
@@ -178,6 +196,9 @@ impl SourceTask {
 
     /// A pause that no timer, report or watermark overruns.
     fn longest_pause(&self, wanted: Duration) -> Duration {
+        if !self.spoken {
+            return wanted.min(self.core.time.until_due(Instant::now()));
+        }
         let watermark = self.head.watermarks.as_ref().and_then(SourceWatermarks::wait).unwrap_or(Duration::MAX);
         wanted.min(self.core.longest_wait()).min(watermark)
     }
@@ -195,7 +216,21 @@ impl SourceTask {
         Ok(())
     }
 
+    /// Says once where this source stands, as soon as that is known: idle without a split to come, else active. The
+    /// gates behind wait for it, so that no row of another reader is judged before.
+    fn speak(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.spoken, true) {
+            return Ok(());
+        }
+        let idle = self.head.watermarks.as_mut().is_some_and(SourceWatermarks::begins_idle);
+        let first = if idle { Element::Idle } else { Element::Watermark(Watermark::MIN) };
+        self.core.chain.router.broadcast(&first)
+    }
+
     fn emit_due(&mut self, now: Instant) -> Result<()> {
+        if !self.spoken {
+            return Ok(());
+        }
         self.emit_watermark(|watermarks| watermarks.due(now))
     }
 
@@ -207,6 +242,7 @@ impl SourceTask {
     }
 
     fn end_data(&mut self) -> Result<()> {
+        self.speak()?;
         self.core.chain.finish()?;
         self.core.counters.watermark = Some(Watermark::MAX);
         self.stage = Stage::AwaitingFinalCheckpoint;
@@ -241,6 +277,8 @@ impl SourceTask {
             self.end_data()?;
         }
         if self.stage == Stage::Reading {
+            // Even without a split: the coordinator's cut says the same of the splits that nobody has.
+            self.speak()?;
             let now = Instant::now();
             self.emit_watermark(|watermarks| watermarks.at_barrier(now))?;
         }
@@ -297,12 +335,15 @@ impl SourceTask {
         if answered {
             self.head.add_splits(splits)?;
         }
+        // The first event is the greeting; a reader asks behind it, and the next event is its answer at the latest.
+        self.greeted = true;
+        let asked = matches!(self.splits, Splits::MayFollow(Some(_)));
         if no_more {
             self.splits = Splits::NoMore;
         } else if answered && self.splits != Splits::NoMore {
             self.splits = Splits::MayFollow(None);
         }
-        Ok(())
+        if self.head.has_splits() || !unread_elsewhere || no_more || asked { self.speak() } else { Ok(()) }
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct SourceWatermarks {
     strategy: WatermarkStrategy,
     splits: SplitWatermarks,
     emitted: Watermark,
+    /// What the splits had reached together when the last of them ended; it leaves before idleness is said.
+    reached: Watermark,
     emitted_at: Option<Instant>,
     idle: bool,
     cuts: Vec<Cut>,
@@ -36,7 +38,8 @@ impl SourceWatermarks {
     pub(super) fn new(strategy: WatermarkStrategy) -> Self {
         let mut splits = SplitWatermarks::new(strategy.idle_timeout);
         splits.hold_for_unread(strategy.unread_splits == UnreadSplits::Hold);
-        Self { strategy, splits, emitted: Watermark::MIN, emitted_at: None, idle: false, cuts: Vec::new() }
+        let (emitted, reached) = (Watermark::MIN, Watermark::MIN);
+        Self { strategy, splits, emitted, reached, emitted_at: None, idle: false, cuts: Vec::new() }
     }
 
     /// The last watermark that left, if any did.
@@ -57,6 +60,9 @@ impl SourceWatermarks {
     }
 
     pub(super) fn finish_split(&mut self, split: &str) {
+        if let Combined::At(watermark) = self.splits.combined() {
+            self.reached = self.reached.max(watermark);
+        }
         self.splits.finish(split);
     }
 
@@ -101,6 +107,13 @@ impl SourceWatermarks {
         Ok(())
     }
 
+    /// Whether the source says that it is idle before it says anything else: it has no split, and none waits for a
+    /// reader. It is taken as said.
+    pub(super) fn begins_idle(&mut self) -> bool {
+        self.idle = self.splits.combined() == Combined::Idle;
+        self.idle
+    }
+
     /// The watermark that is due, if any: it rose, and the last one is `min_gap` old.
     pub(super) fn due(&mut self, now: Instant) -> Option<Piece> {
         let wait = self.emitted_at.map_or(Duration::ZERO, |at| self.strategy.min_gap.saturating_sub(now - at));
@@ -120,6 +133,11 @@ impl SourceWatermarks {
                 self.emitted_at = Some(now);
                 self.idle = false;
                 Some(Piece::Watermark(watermark))
+            }
+            Combined::Idle if self.reached > self.emitted => {
+                self.emitted = self.reached;
+                self.emitted_at = Some(now);
+                Some(Piece::Watermark(self.reached))
             }
             Combined::Idle if !self.idle => {
                 self.idle = true;
@@ -275,6 +293,29 @@ mod tests {
         assert!(matches!(source.due(Instant::now()), Some(Piece::Idle)));
         assert!(source.due(Instant::now()).is_none());
         assert_eq!(source.emitted(), None);
+    }
+
+    #[test]
+    fn what_a_split_had_reached_at_its_end_leaves_before_idleness_does() {
+        let mut source = ready(Duration::from_secs(10), &["a"]);
+        let start = Instant::now();
+        let mut none = |_| Ok(());
+        source.on_batch(batch(&[Some(10)]), &Arc::from("a"), &mut none).unwrap();
+        assert!(source.due(start).is_some());
+        source.on_batch(batch(&[Some(20)]), &Arc::from("a"), &mut none).unwrap();
+        source.finish_split("a");
+        assert!(matches!(source.at_barrier(start), Some(Piece::Watermark(Watermark(15)))));
+        assert!(matches!(source.at_barrier(start), Some(Piece::Idle)));
+    }
+
+    #[test]
+    fn a_source_begins_idle_only_when_no_split_waits_for_a_reader() {
+        let mut source = SourceWatermarks::new(strategy(Duration::ZERO));
+        assert!(!source.begins_idle(), "a split that nobody reads may come");
+        source.set_unread_elsewhere(false);
+        assert!(source.begins_idle());
+        assert!(source.due(Instant::now()).is_none(), "it is said once");
+        assert!(!ready(Duration::ZERO, &["a"]).begins_idle());
     }
 
     #[test]

@@ -58,24 +58,36 @@ pub struct Bench {
 impl Bench {
     /// A chain of two writers, `a` and `b`.
     pub fn new(channels: usize) -> Self {
-        Self::start(vec![0; channels], BTreeMap::new())
+        Self::start(vec![0; channels], BTreeMap::new(), Vec::new())
+    }
+
+    /// With what the channels hold before the task begins to read them.
+    pub fn filled(channels: usize, elements: Vec<(usize, Element)>) -> Self {
+        Self::start(vec![0; channels], BTreeMap::new(), elements)
     }
 
     /// With the logical input of each channel.
     pub fn with_inputs(logical: &[usize]) -> Self {
-        Self::start(logical.to_vec(), BTreeMap::new())
+        Self::start(logical.to_vec(), BTreeMap::new(), Vec::new())
     }
 
     pub fn restored(channels: usize, restore: BTreeMap<OperatorId, OperatorRestore>) -> Self {
-        Self::start(vec![0; channels], restore)
+        Self::start(vec![0; channels], restore, Vec::new())
     }
 
-    fn start(logical: Vec<usize>, restore: BTreeMap<OperatorId, OperatorRestore>) -> Self {
+    fn start(
+        logical: Vec<usize>,
+        restore: BTreeMap<OperatorId, OperatorRestore>,
+        elements: Vec<(usize, Element)>,
+    ) -> Self {
         let channels = logical.len();
         let journal = Journal::default();
         let local = TempDir::new().unwrap();
         let gate = InputGate::new(channels, 1 << 20);
-        let senders = (0..channels).map(|channel| gate.sender(channel, Interrupt::default())).collect();
+        let mut senders: Vec<_> = (0..channels).map(|channel| gate.sender(channel, Interrupt::default())).collect();
+        for (channel, element) in elements {
+            senders[channel].send(element).unwrap();
+        }
         let (sink, reports) = mpsc::channel();
         let sink = Mutex::new(sink);
         let target: Box<dyn ChannelSender> = Box::new(Witness(journal.clone()));
@@ -205,6 +217,7 @@ impl ChannelSender for Witness {
         self.0.write(match element {
             Element::Batch(batch) => format!("out: {} rows", batch.num_rows()),
             Element::Watermark(watermark) if watermark == Watermark::MAX => "out: end watermark".into(),
+            Element::Watermark(watermark) if watermark == Watermark::MIN => "out: lowest watermark".into(),
             Element::Watermark(watermark) => format!("out: watermark {}", watermark.0),
             Element::Barrier(barrier) => format!("out: barrier {}", barrier.id),
             Element::CancelBarrier(id) => format!("out: cancel {id}"),
@@ -214,7 +227,7 @@ impl ChannelSender for Witness {
     }
 }
 
-/// Passes rows on and writes everything down. The value 13 fails, 14 panics.
+/// Passes rows on and writes everything down, late ones too: a row's value is its time. The value 13 fails, 14 panics.
 #[derive(Clone)]
 struct Writer {
     name: String,
@@ -238,13 +251,16 @@ impl Operator for Writer {
         &mut self,
         input: usize,
         batch: RecordBatch,
-        _: &mut OperatorContext,
+        context: &mut OperatorContext,
         output: &mut dyn Output,
     ) -> Result<()> {
         if input > 0 {
             self.write(&format!("input {input}"));
         }
         let values = arrow::array::AsArray::as_primitive::<arrow::datatypes::Int64Type>(batch.column(0)).values();
+        for late in values.iter().filter(|value| **value <= context.watermark.0) {
+            self.write(&format!("late {late}"));
+        }
         assert!(!values.contains(&14), "fourteen");
         if values.contains(&13) {
             return Err(Error::new(Code::Evaluation, "thirteen"));

@@ -7,7 +7,7 @@ use streamkeeper_types::{CheckpointId, Code, Watermark};
 use crate::bench::{Bench, barrier, row};
 
 #[test]
-fn s4_flush_then_barrier_then_the_synchronous_parts_then_the_acknowledgement() {
+fn s4_r3_flush_then_barrier_then_the_synchronous_parts_then_the_acknowledgement() {
     let mut bench = Bench::new(1);
     bench.send(0, row(1));
     bench.barrier(0, 1);
@@ -15,6 +15,7 @@ fn s4_flush_then_barrier_then_the_synchronous_parts_then_the_acknowledgement() {
     assert_eq!(
         bench.journal.take(),
         [
+            "out: lowest watermark",
             "out: 1 rows",
             "a: before barrier",
             "out: 1 rows",
@@ -28,6 +29,18 @@ fn s4_flush_then_barrier_then_the_synchronous_parts_then_the_acknowledgement() {
     let names: Vec<&[u8]> = snapshot.operators.iter().map(|o| o.lists["name"].items[0].as_slice()).collect();
     assert_eq!(names, [b"a", b"b"]);
     assert!(!snapshot.finished);
+}
+
+#[test]
+fn r2_nothing_comes_between_the_synchronous_parts_of_two_chained_operators() {
+    let cut = |id| [row(1), Element::Barrier(barrier(id)), row(2), Element::Watermark(Watermark(100))];
+    let elements = (1..=3).flat_map(cut).map(|element| (0, element)).collect();
+    let bench = Bench::filled(1, elements);
+    bench.complete(1);
+    bench.ack(3);
+    let journal = bench.journal.take();
+    let cuts: Vec<&[String]> = journal.windows(2).filter(|pair| pair[0] == "a: snapshot").collect();
+    assert_eq!(cuts, [["a: snapshot", "b: snapshot"]; 3], "{journal:?}");
 }
 
 #[test]
@@ -113,7 +126,8 @@ fn rows_leave_before_the_watermark_that_came_behind_them() {
     bench.barrier(0, 1);
     bench.barrier(1, 1);
     bench.ack(1);
-    assert_eq!(bench.journal.take()[..4], ["out: 1 rows", "a: watermark", "b: watermark", "out: watermark 3"]);
+    let expected = ["out: lowest watermark", "out: 1 rows", "a: watermark", "b: watermark", "out: watermark 3"];
+    assert_eq!(bench.journal.take()[..5], expected);
 }
 
 #[test]
@@ -158,5 +172,5 @@ fn idleness_goes_on_when_every_channel_is_idle_and_a_lone_idle_one_holds_nothing
     bench.barrier(1, 1);
     bench.ack(1);
     let out: Vec<String> = bench.journal.take().into_iter().filter(|line| line.starts_with("out")).collect();
-    assert_eq!(out[..2], ["out: watermark 4", "out: Idle"]);
+    assert_eq!(out[..3], ["out: lowest watermark", "out: watermark 4", "out: Idle"]);
 }

@@ -10,7 +10,7 @@ use streamkeeper_types::{CheckpointId, OperatorId};
 use crate::bench::{Bench, barrier, row};
 
 #[test]
-fn f1_finish_then_end_watermark_then_one_more_completed_checkpoint_then_the_end() {
+fn f1_r38_finish_then_end_watermark_then_one_more_completed_checkpoint_then_the_end() {
     let mut bench = Bench::new(2);
     bench.end_data(0);
     bench.send(1, row(1));
@@ -19,6 +19,7 @@ fn f1_finish_then_end_watermark_then_one_more_completed_checkpoint_then_the_end(
     assert_eq!(
         bench.journal.take(),
         [
+            "out: lowest watermark",
             "out: 1 rows",
             "a: end watermark",
             "a: finish",
@@ -68,7 +69,8 @@ fn r5_an_ended_channel_counts_as_its_barrier() {
 
 fn finished(items: &[&[u8]]) -> OperatorRestore {
     let lists = BTreeMap::from([("name".to_owned(), items.iter().map(|item| item.to_vec()).collect())]);
-    OperatorRestore { lists: RestoredLists { from: Some(CheckpointId(1)), lists }, keyed: Vec::new(), finished: true }
+    let lists = RestoredLists { from: Some(CheckpointId(1)), lists };
+    OperatorRestore { lists, finished: true, ..OperatorRestore::default() }
 }
 
 #[test]
@@ -81,7 +83,9 @@ fn f3_a_task_that_had_finished_passes_on_the_end_and_barriers_and_calls_no_opera
     bench.complete(5);
     bench.send(0, Element::EndOfPartition);
     bench.state(&TaskState::Finished);
-    assert_eq!(bench.journal.take(), ["out: end watermark", "out: EndOfData", "out: barrier 5", "out: EndOfPartition"]);
+    let expected =
+        ["out: lowest watermark", "out: end watermark", "out: EndOfData", "out: barrier 5", "out: EndOfPartition"];
+    assert_eq!(bench.journal.take(), expected);
 }
 
 #[test]

@@ -5,3 +5,4 @@
 mod bench;
 mod cut;
 mod end;
+mod opening;

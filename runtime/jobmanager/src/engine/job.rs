@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use streamkeeper_checkpoint::{JobResult, JobState};
 use streamkeeper_protocol::{CheckpointKind, FromTask, SnapshotFormat, TaskReport, TaskState, ToTask};
-use streamkeeper_types::{AttemptId, Error, Fault, FileRef, Generation, Millis, Result};
+use streamkeeper_types::{AttemptId, Code, Error, Fault, FileRef, Generation, Millis, Result};
 
 use super::{
     Bounds, CheckpointCoordinator, CheckpointOptions, CheckpointRequest, Command, Event, Inherited, JobEnd, Origin,
@@ -239,9 +239,10 @@ impl Job {
             None => error,
         };
         self.last_failure = Some(error.clone());
-        // What only the user can mend (a bad record, a missing file) fails the same way after each restart.
+        // What only a person can mend (a bad record, a missing file, a full disk) fails the same way after each restart.
         let verdict = match error.fault() {
             Fault::User => Verdict::GiveUp,
+            Fault::External if error.code == Code::DiskFull => Verdict::GiveUp,
             Fault::External | Fault::Internal => self.failover.on_failure(now, 2.0 * self.random.unit() - 1.0),
         };
         let next = match verdict {

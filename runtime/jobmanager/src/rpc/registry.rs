@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use streamkeeper_engine::Deployment;
 use streamkeeper_protocol::control::{self, Host, RestoreOfOperator, TaskDeployment};
+use streamkeeper_state::DroppedState;
 use streamkeeper_types::{AttemptId, Code, Error, Result, SubtaskId};
 
 use super::placement::place;
@@ -98,6 +99,7 @@ impl<Outbox: Clone> Registry<Outbox> {
                 lists: restore.lists.lists,
                 keyed: restore.keyed,
                 finished: restore.finished,
+                may_drop: restore.dropped == DroppedState::Allow,
             });
             let name = host(task.attempt.subtask);
             self.running.insert(task.attempt, name.clone());

@@ -65,8 +65,29 @@ impl Coordinators {
         if source.readers.get(attempt.subtask.index as usize) != Some(&attempt) {
             return Ok(Vec::new());
         }
-        let assigned = source.coordinator.on_request(SplitRequest { reader: attempt.subtask.index });
+        let reader = attempt.subtask.index;
+        let assigned = source.coordinator.on_request(SplitRequest { reader }).map(|mut assigned| {
+            if assigned.iter().all(|assignment| assignment.reader != reader) {
+                assigned.push(Assignment { reader, splits: Vec::new(), no_more: false });
+            }
+            assigned
+        });
         source.messages(operator, assigned)
+    }
+
+    /// A reader says something of itself.
+    pub(super) fn on_report(
+        &mut self,
+        operator: OperatorId,
+        attempt: AttemptId,
+        report: &[u8],
+    ) -> Result<Vec<ReaderMessage>> {
+        let Some(source) = self.sources.get_mut(&operator) else { return Ok(Vec::new()) };
+        if source.readers.get(attempt.subtask.index as usize) != Some(&attempt) {
+            return Ok(Vec::new());
+        }
+        let taken = source.coordinator.on_report(attempt.subtask.index, report);
+        taken.map(|()| Vec::new()).map_err(|e| e.at(source.name.clone()))
     }
 
     /// Looks for new splits where that is due.
@@ -196,9 +217,16 @@ mod tests {
         fn reset(&mut self, _readers: u32) {}
 
         fn on_request(&mut self, request: SplitRequest) -> Result<Vec<Assignment>> {
+            if self.left == 0 {
+                return Ok(Vec::new());
+            }
             self.left -= 1;
             let splits = vec![Split { id: self.left.to_string(), state: Vec::new() }];
             Ok(vec![Assignment { reader: request.reader, splits, no_more: self.left == 0 }])
+        }
+
+        fn on_report(&mut self, reader: u32, report: &[u8]) -> Result<()> {
+            Err(Error::internal(format!("{reader} says {report:?}")))
         }
 
         fn has_unread_splits(&self) -> bool {
@@ -257,12 +285,28 @@ mod tests {
     }
 
     #[test]
+    fn reports_reach_the_coordinator_of_their_source_and_those_of_old_attempts_do_not() {
+        let mut coordinators = coordinators(1);
+        let error = coordinators.on_report(SOURCE, attempt(1, 0), &[7]).unwrap_err();
+        assert!(error.to_string().contains("s: 1 says [7]"), "{error}");
+        assert_eq!(coordinators.on_report(SOURCE, attempt(1, 9), &[7]), Ok(Vec::new()));
+        assert_eq!(coordinators.on_report(OperatorId(2), attempt(1, 0), &[7]), Ok(Vec::new()));
+    }
+
+    #[test]
     fn d14_all_readers_learn_when_the_last_split_is_read() {
         let mut coordinators = coordinators(2);
         assert_eq!(events(&coordinators.greet().unwrap()), [(0, 0, false, true), (1, 0, false, true)]);
         coordinators.on_request(SOURCE, attempt(0, 0)).unwrap();
         let last = coordinators.on_request(SOURCE, attempt(1, 0)).unwrap();
         assert_eq!(events(&last), [(1, 1, true, false), (0, 0, false, false)]);
+    }
+
+    #[test]
+    fn a_reader_that_asks_is_answered_at_once_even_if_there_is_nothing_for_it() {
+        let mut coordinators = coordinators(0);
+        coordinators.greet().unwrap();
+        assert_eq!(events(&coordinators.on_request(SOURCE, attempt(1, 0)).unwrap()), [(1, 0, false, false)]);
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub(super) struct DriverState {
     requests: HashMap<RequestId, Sender<Result<CompletedCheckpoint>>>,
     next_request: u64,
     deployments: u32,
+    /// When the deployment began whose tasks do not all run yet.
+    deploying_since: Option<Millis>,
     figures: Figures,
     end: Option<JobEnd>,
     /// What became known of earlier appends, for the engine.
@@ -66,6 +68,7 @@ impl DriverState {
             requests: HashMap::new(),
             next_request: 0,
             deployments: 0,
+            deploying_since: None,
             figures: Figures::default(),
             end: None,
             settled: Vec::new(),
@@ -133,9 +136,10 @@ impl Driver {
     fn on_message(&mut self, message: Message) {
         match message {
             Message::FromTask(FromTask { attempt, report: TaskReport::Coordinator(event) }) => {
-                let asked = ToCoordinator::decode(&event.payload);
-                let answer = asked.and_then(|ToCoordinator::RequestSplits| {
-                    self.state.coordinators.on_request(event.operator, attempt)
+                let coordinators = &mut self.state.coordinators;
+                let answer = ToCoordinator::decode(&event.payload).and_then(|said| match said {
+                    ToCoordinator::RequestSplits => coordinators.on_request(event.operator, attempt),
+                    ToCoordinator::Report(report) => coordinators.on_report(event.operator, attempt, &report),
                 });
                 self.send_to_readers(answer);
             }
@@ -366,6 +370,8 @@ impl Driver {
     }
 
     fn deploy_settled(&mut self, parallelism: u32) -> Result<Event> {
+        let now = self.now();
+        self.state.deploying_since = Some(now);
         let start = restore::start_point(self.spec.storage.as_ref(), self.log.state())?;
         let plan = restore::plan(&self.spec, parallelism, start.manifest.as_ref())?;
         self.graph = restore::chain(&self.spec, parallelism, &plan);
@@ -374,14 +380,13 @@ impl Driver {
         let generation = self.log.generation();
         let attempt_of = |subtask: SubtaskId| AttemptId { generation, subtask, number };
         let is_finished = |vertex| restore::is_finished(&plan, vertex);
-        let now = self.now();
         self.state.coordinators = Coordinators::start(&self.graph, &plan.coordinators, is_finished, attempt_of, now)?;
         let from: Option<CheckpointId> = start.manifest.as_ref().map(|manifest| manifest.checkpoint);
         let mut tasks = Vec::new();
         for vertex in &self.graph.vertices {
             for index in 0..vertex.parallelism {
                 let subtask = SubtaskId { vertex: vertex.id, index };
-                let restore = restore::of_subtask(&plan, from, vertex, subtask);
+                let restore = restore::of_subtask(&plan, from, self.spec.dropped_state, vertex, subtask);
                 tasks.push(TaskDeployment { attempt: attempt_of(subtask), restore });
             }
         }
@@ -400,17 +405,18 @@ impl Driver {
         if statistics.outcome != CheckpointOutcome::Completed {
             return;
         }
-        let duration = statistics.ended.unwrap_or(statistics.triggered).saturating_sub(statistics.triggered);
         let last = LastCheckpoint {
             id: statistics.id,
-            duration_ms: u64::try_from(duration).unwrap_or(0),
+            duration_ms: millis_between(statistics.triggered, statistics.ended.unwrap_or(statistics.triggered)),
+            sync_us: statistics.metrics.sync_us,
+            async_us: statistics.metrics.async_us,
             uploaded_bytes: statistics.metrics.uploaded_bytes,
             full_bytes: statistics.metrics.full_bytes,
         };
         self.board.change(|status| status.checkpoints.last = Some(last));
     }
 
-    fn show(&self) {
+    fn show(&mut self) {
         let vertices = self.state.figures.vertices(&self.graph);
         let history = self.job.coordinator().history();
         let phase = match self.job.phase() {
@@ -422,8 +428,13 @@ impl Driver {
             JobPhase::Waiting => Phase::WaitingForSlots,
             JobPhase::Created | JobPhase::Deploying | JobPhase::Running | JobPhase::Finishing => Phase::Starting,
         };
+        let deployed_since = if phase == Phase::Running { self.state.deploying_since.take() } else { None };
+        let now = self.now();
         self.board.change(|status| {
             status.phase = phase;
+            if let Some(since) = deployed_since {
+                status.deployment_ms = Some(millis_between(since, now));
+            }
             status.vertices = vertices;
             status.checkpoints.completed = history.completed;
             status.checkpoints.failed = history.failed;
@@ -431,6 +442,11 @@ impl Driver {
             status.last_error = self.job.last_failure().cloned();
         });
     }
+}
+
+/// 0 if the clock was set back in between.
+fn millis_between(begin: Millis, end: Millis) -> u64 {
+    u64::try_from(end.saturating_sub(begin)).unwrap_or(0)
 }
 
 fn stored(result: Result<(), StorageError>) -> Stored {

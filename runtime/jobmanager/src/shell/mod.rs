@@ -26,7 +26,7 @@ pub use gateway::TaskManagers;
 pub use handle::{JobHandle, JobOutcome};
 pub use inbox::{Inbox, Mail};
 pub use peek::{leader, peek};
-pub use restore::preview;
+pub use restore::{Preview, StateChange, preview};
 pub use spec::{JobSpec, RestoreChoice};
 pub use start::start;
 pub use status::{CheckpointSummary, JobStatus, LastCheckpoint, Phase, StatusBoard, VertexStatus};

@@ -6,13 +6,13 @@ use std::{
 };
 
 use streamkeeper_checkpoint::{
-    JobResult, JobState, Manifest, RestoreSource, StartFrom, files,
+    Inventory, JobResult, JobState, RestoreSource, StartFrom,
     log::{JobLog, Record, RetryPolicy},
     owner::{self, Owner},
     recovery,
     restore::RestorePlan,
 };
-use streamkeeper_types::{CheckpointId, Code, Error, FileRef, Result};
+use streamkeeper_types::{CheckpointId, Code, Error, Result};
 
 use super::{JobSpec, RestoreChoice, peek::peek, restore};
 use crate::engine::Inherited;
@@ -54,12 +54,8 @@ pub(super) fn open(spec: &JobSpec) -> Result<Opened> {
         return Ok(Opened::AlreadyFinished);
     }
     let plan = apply_choice(spec, &mut log, &listed)?;
-    let inherited = inherit(spec, log.state())?;
-    let manifests: Vec<Manifest> = inherited.iter().map(|(_, manifest)| manifest.clone()).collect();
-    let orphans = files::orphans(&listed, log.state(), &manifests);
+    let Inventory { files, orphans } = Inventory::take(spec.storage.as_ref(), log.state(), &listed)?;
     let restored_from = restore::start_point(spec.storage.as_ref(), log.state())?.manifest.map(|m| m.checkpoint);
-    let files: Vec<(CheckpointId, Vec<FileRef>)> =
-        inherited.into_iter().map(|(id, manifest)| (id, manifest.files().cloned().collect())).collect();
     let inherited = Inherited { state: log.state().clone(), files };
     Ok(Opened::Reigning(Box::new(Reigning { log, plan, inherited, orphans, restored_from, lock })))
 }
@@ -124,34 +120,6 @@ fn skip_known_ids(log: &mut JobLog, listed: &[String]) -> Result<()> {
         Some(highest) => Ok(log.append(&Record::Ids { from, to: highest.next() })?),
         None => Ok(()),
     }
-}
-
-/// Manifests of all snapshots in the log; of replaced ones as far as they can be read, since their removal may have
-/// begun.
-fn inherit(spec: &JobSpec, state: &JobState) -> Result<Vec<(CheckpointId, Manifest)>> {
-    let storage = spec.storage.as_ref();
-    let mut manifests = Vec::new();
-    for completed in &state.completed {
-        match files::read_completed(storage, completed) {
-            Ok(manifest) => manifests.push((completed.id, manifest)),
-            // A savepoint belongs to the user, who may have moved it.
-            Err(error) if completed.kind.is_savepoint() => {
-                tracing::warn!(savepoint = completed.manifest, %error, "a savepoint of the log cannot be read");
-            }
-            // It was given up by a restore from elsewhere.
-            Err(error) if completed.id < state.floor => {
-                tracing::warn!(checkpoint = completed.id.0, %error, "an old checkpoint cannot be read");
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    for discard in &state.discards {
-        let read = storage.get(&discard.manifest).map_err(Error::from);
-        if let Ok(manifest) = read.and_then(|bytes| Manifest::decode(&discard.manifest, &bytes)) {
-            manifests.push((discard.id, manifest));
-        }
-    }
-    Ok(manifests)
 }
 
 /// Two runs on one machine notice each other before one fences the other.

@@ -3,15 +3,17 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use serde::Serialize;
 use streamkeeper_checkpoint::{
     JobState, Manifest, RestoreSource, StartFrom, files, recovery,
     restore::{self, DroppedState, MaxParallelism, RestoreOperator, RestorePlan, RestoreVertex, SubtaskRestore},
 };
-use streamkeeper_engine::{JobGraph, OperatorRestore, RestoredLists, StreamGraph, Vertex};
+use streamkeeper_engine::{JobGraph, Node, OperatorRestore, RestoredLists, StreamGraph, Vertex};
+use streamkeeper_state::{Migration, migrations};
 use streamkeeper_storage::Storage;
 use streamkeeper_types::{CheckpointId, Code, Error, FileRef, OperatorId, Result, SubtaskId, VertexId, key_group};
 
-use super::JobSpec;
+use super::{JobSpec, RestoreChoice, peek::peek};
 
 /// What a run begins with.
 pub(super) struct StartPoint {
@@ -53,7 +55,52 @@ pub(super) fn plan(spec: &JobSpec, parallelism: u32, manifest: Option<&Manifest>
     // Vertices do not depend on the number of key groups.
     let graph = JobGraph::chain(&spec.graph, parallelism, derived);
     let wanted = spec.max_parallelism.map_or(MaxParallelism::Derived(derived), MaxParallelism::Set);
-    restore::assign(manifest, &vertices(&graph), wanted, spec.dropped_state)
+    let plan = restore::assign(manifest, &vertices(&graph), wanted, spec.dropped_state)?;
+    state_changes(manifest, &graph, &plan, spec.dropped_state)?;
+    Ok(plan)
+}
+
+/// What becomes of the state of one operator whose columns are not those of the snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StateChange {
+    pub operator: String,
+    #[serde(flatten)]
+    pub migration: Migration,
+}
+
+/// Compares the tables of the graph with those of the snapshot: the tasks would refuse the same, but one by one and
+/// after everything was deployed.
+fn state_changes(
+    manifest: &Manifest,
+    graph: &JobGraph,
+    plan: &RestorePlan,
+    dropped: DroppedState,
+) -> Result<Vec<StateChange>> {
+    let mut changes = Vec::new();
+    let running = graph.vertices.iter().filter(|vertex| !is_finished(plan, vertex.id));
+    for node in running.flat_map(|vertex| &vertex.nodes) {
+        let Some(old) = manifest.operators.iter().find(|operator| operator.id == node.id) else { continue };
+        let tables = node.tables();
+        for handle in old.subtasks.iter().filter_map(|subtask| subtask.keyed.as_ref()) {
+            let migrations = migrations(handle, &tables, of_tasks(dropped)).map_err(|e| e.at(node.name.clone()))?;
+            for migration in migrations {
+                let change = StateChange { operator: node.name.clone(), migration };
+                if !changes.contains(&change) {
+                    changes.push(change);
+                }
+            }
+        }
+    }
+    Ok(changes)
+}
+
+/// The job's consent in the words of its state.
+fn of_tasks(dropped: DroppedState) -> streamkeeper_state::DroppedState {
+    match dropped {
+        DroppedState::Refuse => streamkeeper_state::DroppedState::Refuse,
+        DroppedState::Allow => streamkeeper_state::DroppedState::Allow,
+    }
 }
 
 fn check_parallelism(parallelism: u32, max_parallelism: u32) -> Result<()> {
@@ -67,8 +114,7 @@ fn check_parallelism(parallelism: u32, max_parallelism: u32) -> Result<()> {
 
 /// The graph as the assignment sees it.
 pub(super) fn vertices(graph: &JobGraph) -> Vec<RestoreVertex> {
-    let operator =
-        |node: &streamkeeper_engine::Node| RestoreOperator { id: node.id, former_id: None, name: node.name.clone() };
+    let operator = |node: &Node| RestoreOperator { id: node.id, former_id: None, name: node.name.clone() };
     let vertex = |vertex: &Vertex| RestoreVertex {
         vertex: vertex.id,
         parallelism: vertex.parallelism,
@@ -78,26 +124,68 @@ pub(super) fn vertices(graph: &JobGraph) -> Vec<RestoreVertex> {
     graph.vertices.iter().map(vertex).collect()
 }
 
-/// What a change of the program would mean for the state in `manifest`, without changing anything: `plan` shows it.
+/// What a start of a job would do with the state that is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Preview {
+    /// The snapshot that the job would begin with.
+    pub from: CheckpointId,
+    /// Operators with keyed state that the snapshot does not know: they begin empty.
+    pub new: Vec<String>,
+    /// Operators of the snapshot whose state no operator of the job takes.
+    pub dropped: Vec<String>,
+    /// Operators that go on with other columns.
+    pub changes: Vec<StateChange>,
+}
+
+impl Preview {
+    /// Whether the start needs the consent to lose state.
+    #[must_use]
+    pub fn drops_state(&self) -> bool {
+        !self.dropped.is_empty() || self.changes.iter().any(|change| !change.migration.removed.is_empty())
+    }
+}
+
+/// What starting `graph` would mean for the job's state, without changing or taking over anything. `None`: there is
+/// nothing to restore, or the job has finished.
 ///
 /// # Errors
-/// As [`restore::assign`].
+/// As a start with the consent to lose state; storage errors.
 pub fn preview(
-    manifest: &Manifest,
+    storage: &dyn Storage,
     graph: &StreamGraph,
     parallelism: u32,
     max_parallelism: Option<u32>,
-) -> Result<RestorePlan> {
+    choice: &RestoreChoice,
+) -> Result<Option<Preview>> {
+    let manifest = match choice {
+        RestoreChoice::Discard => return Ok(None),
+        RestoreChoice::From(folder) => files::read_manifest(storage, folder)?,
+        RestoreChoice::Auto => {
+            let Some(state) = peek(storage)? else { return Ok(None) };
+            match recovery::choose(&state) {
+                StartFrom::RecoveryPoint(point) => files::read_completed(storage, &point)?,
+                StartFrom::Source(RestoreSource::Savepoint { path }) => files::read_manifest(storage, &path)?,
+                StartFrom::Source(_) | StartFrom::Empty | StartFrom::Ended(_) => return Ok(None),
+            }
+        }
+    };
     let derived = key_group::default_max_parallelism(parallelism);
     let graph = JobGraph::chain(graph, parallelism, derived);
     let wanted = max_parallelism.map_or(MaxParallelism::Derived(derived), MaxParallelism::Set);
-    restore::assign(manifest, &vertices(&graph), wanted, DroppedState::Allow)
+    let plan = restore::assign(&manifest, &vertices(&graph), wanted, DroppedState::Allow)?;
+    let changes = state_changes(&manifest, &graph, &plan, DroppedState::Allow)?;
+    let is_new = |node: &&Node| !manifest.operators.iter().any(|operator| operator.id == node.id);
+    let nodes = graph.vertices.iter().flat_map(|vertex| &vertex.nodes);
+    let new = nodes.filter(is_new).filter(|node| !node.tables().is_empty()).map(|node| node.name.clone()).collect();
+    Ok(Some(Preview { from: manifest.checkpoint, new, dropped: plan.dropped, changes }))
 }
 
 /// The assignment in the engine's words.
 pub(super) fn of_subtask(
     plan: &RestorePlan,
     from: Option<CheckpointId>,
+    dropped: DroppedState,
     vertex: &Vertex,
     subtask: SubtaskId,
 ) -> BTreeMap<OperatorId, OperatorRestore> {
@@ -105,7 +193,8 @@ pub(super) fn of_subtask(
     let mut restored: BTreeMap<OperatorId, OperatorRestore> = BTreeMap::new();
     for operator in operators {
         let lists = RestoredLists { from, lists: operator.lists.clone() };
-        let state = OperatorRestore { lists, keyed: operator.keyed.clone(), finished: *finished };
+        let state =
+            OperatorRestore { lists, keyed: operator.keyed.clone(), dropped: of_tasks(dropped), finished: *finished };
         restored.insert(operator.operator, state);
     }
     if *finished {

@@ -24,6 +24,8 @@ pub struct JobStatus {
     pub last_error: Option<Error>,
     /// The checkpoint or savepoint that this run began with.
     pub restored_from: Option<CheckpointId>,
+    /// Milliseconds from the beginning of the latest deployment until all its tasks ran: metadata read, state in place.
+    pub deployment_ms: Option<u64>,
 }
 
 /// Where the job stands.
@@ -77,6 +79,10 @@ pub struct LastCheckpoint {
     pub id: CheckpointId,
     /// From trigger to record in the log.
     pub duration_ms: u64,
+    /// The longest time, in microseconds, that a task did not process records.
+    pub sync_us: u64,
+    /// The longest upload of a task, in microseconds.
+    pub async_us: u64,
     /// Written for it.
     pub uploaded_bytes: u64,
     /// Of everything that it refers to.

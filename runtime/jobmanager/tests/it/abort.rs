@@ -2,7 +2,7 @@
 
 use streamkeeper_jobmanager::engine::{Event, Stored, Timer};
 use streamkeeper_protocol::{CheckpointKind, DeclineReason, TaskReport, ToTask};
-use streamkeeper_types::{AttemptId, Code, FileScope};
+use streamkeeper_types::{AttemptId, Code, Error, FileScope};
 
 use crate::bench::{Bench, STOP, error, file, id, snapshot};
 
@@ -50,6 +50,22 @@ fn b5_b6_every_way_to_fail_counts() {
         bench.trigger(n).ack_all(n).metadata(n, Stored::Done);
         bench.on(Event::Published { id: id(n), outcome: Stored::Failed(error("no storage")) });
     });
+}
+
+#[test]
+fn a_full_disk_is_tolerated_as_other_failures_are_and_then_said_by_its_name() {
+    let mut bench = Bench::running();
+    for n in 1..=2 {
+        bench.now += 20_000;
+        let attempt = bench.attempt(1, 0);
+        bench.fire(Timer::Periodic).trigger(n);
+        decline(&mut bench, attempt, n, DeclineReason::Failed(Error::disk_full("no space left while writing /s/1")));
+        assert_eq!(bench.job.last_failure().is_some(), n == 2, "failure {n}");
+    }
+    let error = bench.job.last_failure().unwrap();
+    assert_eq!(error.code, Code::DiskFull);
+    assert!(error.cause.starts_with("more than 1 checkpoints failed in a row"), "{error}");
+    assert!(error.cause.contains("/s/1") && error.way_out.is_some(), "{error}");
 }
 
 #[test]
@@ -115,6 +131,15 @@ fn a_record_that_surely_failed_takes_manifest_and_private_files_with_it() {
     bench.metadata(1, Stored::Done);
     bench.on(Event::Published { id: id(1), outcome: Stored::Failed(error("no storage")) });
     assert_eq!(bench.deletes(), ["chk-1/p", "chk-1/_metadata"]);
+}
+
+#[test]
+fn a_manifest_that_could_not_be_written_leaves_the_one_that_lies_there() {
+    let mut bench = Bench::running();
+    let sink = bench.attempt(1, 0);
+    bench.fire(Timer::Periodic).trigger(1).ack(sink, 1, snapshot(&[file("chk-1/p", FileScope::Private)])).ack_all(1);
+    bench.metadata(1, Stored::Failed(error("another manifest lies there")));
+    assert_eq!(bench.deletes(), ["chk-1/p"]);
 }
 
 #[test]

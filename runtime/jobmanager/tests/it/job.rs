@@ -6,7 +6,7 @@ use streamkeeper_protocol::{
     TaskState::{Cancelled, Failed, Running},
     ToTask,
 };
-use streamkeeper_types::AttemptId;
+use streamkeeper_types::{AttemptId, Error};
 
 use crate::bench::{Bench, error, id, options};
 
@@ -92,6 +92,14 @@ fn without_a_restart_strategy_the_first_failure_ends_the_job() {
     assert_eq!(bench.job.phase(), &JobPhase::Ended(JobEnd::Failed(error("boom"))));
     bench.on(Event::Start);
     assert_eq!(bench.commands, [], "nothing follows the end");
+}
+
+#[test]
+fn a_full_disk_ends_the_job_since_no_restart_makes_space() {
+    let full = Error::disk_full("no space left while writing /out/part-1");
+    let mut bench = Bench::running();
+    bench.state(0, 0, Failed(full.clone())).all(Cancelled);
+    assert_eq!(bench.job.phase(), &JobPhase::Ended(JobEnd::Failed(full)));
 }
 
 #[test]

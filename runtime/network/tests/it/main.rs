@@ -1,4 +1,4 @@
-//! The data plane over real sockets.
+//! The gate as a task sees it, and the data plane over real sockets.
 #![allow(clippy::unwrap_used)]
 
 mod batches;
@@ -6,6 +6,7 @@ mod codec;
 mod credits;
 mod faults;
 mod greetings;
+mod opening;
 mod order;
 mod proxy;
 mod world;

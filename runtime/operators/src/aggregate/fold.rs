@@ -75,9 +75,9 @@ pub(crate) fn sum<T: Copy + Default>(
 ) -> Result<()> {
     for (row, slot) in rows.slots.iter().enumerate() {
         let slot = slot.index();
-        let begins = rows.begins(row);
-        let (before, was_valid) =
-            if begins { (T::default(), false) } else { (column.values[slot], column.valid[slot]) };
+        let was_valid = !rows.begins(row) && column.valid[slot];
+        // What lies under a NULL is anything: restored columns keep what their file had there.
+        let before = if was_valid { column.values[slot] } else { T::default() };
         let (after, is_valid) =
             if signs[row] == 0 { (before, was_valid) } else { (step(before, value(row), signs[row])?, true) };
         column.values[slot] = after;
@@ -153,5 +153,22 @@ pub(crate) fn extreme_bytes<'a>(
         if let Some(history) = history.as_deref_mut() {
             history.push(column.get(*slot));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_sum_that_is_null_begins_at_zero_whatever_lies_under_the_null() {
+        let mut column = Fixed { values: vec![700, 40], valid: vec![false, true] };
+        let slots = [Slot(0), Slot(1)];
+        let rows = Rows { slots: &slots, steps: &[] };
+        let step = |sum: i64, value: i64, sign: i8| Ok(sum + value * i64::from(sign));
+        sum(&mut column, rows, &[1, 1], |_| 2, step, None).unwrap();
+        assert_eq!(column.values, [2, 42]);
+        assert_eq!(column.valid, [true, true]);
     }
 }

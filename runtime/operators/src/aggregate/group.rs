@@ -103,7 +103,7 @@ impl GroupAggregateFactory {
         }
         let mut aggregates = Vec::new();
         let mut value_tables = Vec::new();
-        for (index, aggregate) in spec.aggregates.into_iter().enumerate() {
+        for aggregate in spec.aggregates {
             let accumulator = Accumulator::new(aggregate, &spec.input, retraction)?;
             let number = value_tables.len() + 1;
             let wanted = match accumulator.best() {
@@ -114,13 +114,12 @@ impl GroupAggregateFactory {
             match wanted {
                 None => {}
                 Some(ValueTable::Distinct(_)) => {
-                    let table =
-                        Distinct::table(format!("distinct_{index}"), &[], &keys, &accumulator.spec, &spec.input)?;
-                    value_tables.push(table);
+                    let name = accumulator.spec.table_name("distinct");
+                    value_tables.push(Distinct::table(name, &[], &keys, &accumulator.spec, &spec.input)?);
                 }
                 Some(ValueTable::Ordered(_)) => {
-                    let table = OrderedValues::table(format!("values_{index}"), &keys, &accumulator.spec, &spec.input)?;
-                    value_tables.push(table);
+                    let name = accumulator.spec.table_name("values");
+                    value_tables.push(OrderedValues::table(name, &keys, &accumulator.spec, &spec.input)?);
                 }
             }
             let column = values.len();

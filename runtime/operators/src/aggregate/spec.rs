@@ -34,6 +34,11 @@ pub struct AggregateSpec {
 }
 
 impl AggregateSpec {
+    /// Name of the aggregate's own table: found again by the aggregate, wherever it stands in the list after an edit.
+    pub(crate) fn table_name(&self, kind: &str) -> String {
+        format!("{kind}_{}", self.name)
+    }
+
     /// Type of the result over `input`, as Flink has it: SUM keeps integer types and wraps, AVG keeps the type and cuts
     /// integers towards zero, decimals grow to 38 digits.
     ///

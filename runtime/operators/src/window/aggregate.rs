@@ -7,12 +7,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
 use arrow::{
     array::{AsArray, BooleanArray, RecordBatch},
     compute::filter_record_batch,
-    datatypes::{DataType, Field, FieldRef, SchemaRef, TimeUnit, TimestampMillisecondType},
+    datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit, TimestampMillisecondType},
 };
 use chrono_tz::Tz;
 use streamkeeper_engine::{Changelog, Operator, OperatorContext, OperatorFactory, Output, RestoredLists, SubtaskInfo};
@@ -47,7 +48,10 @@ pub struct WindowAggregateSpec {
     /// Input columns to group by besides the window.
     pub keys: Vec<usize>,
     pub aggregates: Vec<AggregateSpec>,
-    /// Key columns, results in order of the aggregates, `window_start`, `window_end`, `window_time`.
+    /// `window.allowed-lateness`: how long after its end a window by rowtime keeps its state and takes rows.
+    pub lateness: Duration,
+    /// Key columns, results in order of the aggregates, `window_start`, `window_end`, `window_time`; with a lateness
+    /// also the row kind.
     pub output: SchemaRef,
     /// What `state query` calls the slices.
     pub alias: String,
@@ -56,7 +60,8 @@ pub struct WindowAggregateSpec {
 /// Makes the operators of a window aggregate. Output is insert-only: each window once, in the order of window ends.
 ///
 /// A row is late for a window when the window's last millisecond ≤ watermark; it still counts in later windows of its
-/// slice, and is counted as late when there is none.
+/// slice, and is counted as late when there is none. With an allowed lateness the output is updating: up to so much
+/// later a row still changes the window, whose result is put out again as `-U` and `+U`.
 #[derive(Clone)]
 pub struct WindowAggregateFactory {
     plan: Arc<Plan>,
@@ -69,7 +74,11 @@ pub(super) struct Plan {
     pub keys: KeyColumns,
     pub aggregates: Vec<Planned>,
     pub tables: Vec<TableSpec>,
+    /// Milliseconds; 0 where windows go by the clock.
+    pub lateness: Millis,
     pub output: SchemaRef,
+    /// The output without row kind.
+    pub data: SchemaRef,
 }
 
 pub(super) struct Planned {
@@ -92,18 +101,26 @@ impl WindowAggregateFactory {
             return Err(Error::new(Code::SqlUnsupported, "a window aggregate over an updating table")
                 .way_out("aggregate an insert-only table, or group by the windows without a window function"));
         }
+        let lateness = match spec.time {
+            WindowTime::ProcessingTime => 0,
+            _ => Millis::try_from(spec.lateness.as_millis()).unwrap_or(Millis::MAX),
+        };
+        let data = match lateness {
+            0 => Arc::clone(&spec.output),
+            _ => Arc::new(Schema::new(&spec.output.fields()[..spec.output.fields().len().saturating_sub(1)])),
+        };
         let keys = KeyColumns::new(spec.keys, &spec.input)?;
         let end: FieldRef = Arc::new(Field::new("slice_end", DataType::Timestamp(TimeUnit::Millisecond, None), false));
         let before = [end];
         let mut values = Vec::new();
         let mut aggregates = Vec::new();
         let mut distinct_tables = Vec::new();
-        for (index, aggregate) in spec.aggregates.into_iter().enumerate() {
+        for aggregate in spec.aggregates {
             let accumulator = Accumulator::new(aggregate, &spec.input, Retraction::Never)?;
             let distinct =
                 (accumulator.spec.distinct && accumulator.best().is_none()).then(|| distinct_tables.len() + 1);
             if distinct.is_some() {
-                let name = format!("distinct_{index}");
+                let name = accumulator.spec.table_name("distinct");
                 distinct_tables.push(Distinct::table(name, &before, &keys, &accumulator.spec, &spec.input)?);
             }
             let column = values.len();
@@ -122,8 +139,14 @@ impl WindowAggregateFactory {
             keys,
             aggregates,
             tables,
+            lateness,
             output: spec.output,
+            data,
         };
+        if lateness > 0 && plan.slices() > 1 && plan.tables.len() > 1 {
+            return Err(Error::new(Code::SqlUnsupported, "DISTINCT in HOP windows that take rows after their end")
+                .way_out("set window.allowed-lateness to 0s, or use TUMBLE"));
+        }
         Ok(Self { plan: Arc::new(plan) })
     }
 }
@@ -160,6 +183,7 @@ impl OperatorFactory for WindowAggregateFactory {
             watermark: SeenWatermark::default(),
             slices: BTreeSet::new(),
             open: BTreeSet::new(),
+            fired: BTreeSet::new(),
             keys: KeyRows::new(),
             slots: Vec::new(),
             times: Vec::new(),
@@ -180,10 +204,13 @@ pub(super) struct WindowAggregate {
     pub(super) slices: BTreeSet<Millis>,
     /// Ends of windows that have rows and did not fire.
     open: BTreeSet<Millis>,
+    /// Ends of windows that fired and still have state.
+    fired: BTreeSet<Millis>,
     keys: KeyRows,
     slots: Vec<Slot>,
     times: Vec<Millis>,
-    ends: Vec<Millis>,
+    /// The slice of each row of the batch, by its end.
+    pub(super) ends: Vec<Millis>,
     base: Vec<i8>,
     signs: Vec<i8>,
 }
@@ -206,12 +233,14 @@ impl Operator for WindowAggregate {
         _input: usize,
         batch: RecordBatch,
         context: &mut OperatorContext,
-        _output: &mut dyn Output,
+        output: &mut dyn Output,
     ) -> Result<()> {
         self.assign(&batch, context.clock.now())?;
         let Some(batch) = self.drop_late(batch, context)? else { return Ok(()) };
+        let fired = self.results_before(&batch, context)?;
         self.begin_slices();
-        self.accumulate(&batch, context)
+        self.accumulate(&batch, context)?;
+        self.put_out_again(fired, context, output)
     }
 
     fn on_watermark(
@@ -227,6 +256,13 @@ impl Operator for WindowAggregate {
         while let Some(end) = self.open.first().copied().filter(|end| self.is_over(*end)) {
             self.fire(end, context, output)?;
             self.open.remove(&end);
+            if self.plan.lateness > 0 {
+                self.fired.insert(end);
+            }
+        }
+        while let Some(end) = self.fired.first().copied().filter(|end| self.is_expired(*end)) {
+            self.end_last_slice(end, context)?;
+            self.fired.remove(&end);
         }
         Ok(())
     }
@@ -284,7 +320,7 @@ impl WindowAggregate {
         Ok(())
     }
 
-    /// Drops and counts rows all of whose windows are over; `None` if no row is left.
+    /// Drops and counts rows all of whose windows take no more rows; `None` if no row is left.
     fn drop_late(&mut self, batch: RecordBatch, context: &OperatorContext) -> Result<Option<RecordBatch>> {
         if self.plan.time == WindowTime::ProcessingTime {
             return Ok(Some(batch));
@@ -295,7 +331,7 @@ impl WindowAggregate {
         for (row, end) in self.ends.iter().enumerate() {
             let is_late = match judged {
                 Some((of, is_late)) if of == *end => is_late,
-                _ => self.plan.windows_of(*end).next_back().is_none_or(|last| self.is_over(last)),
+                _ => self.plan.windows_of(*end).next_back().is_none_or(|last| self.is_expired(last)),
             };
             judged = Some((*end, is_late));
             if is_late && late == 0 {
@@ -336,8 +372,12 @@ impl WindowAggregate {
         }
         let windows = self.plan.windows_of(end);
         let by_clock = self.plan.time == WindowTime::ProcessingTime;
-        let open: Vec<Millis> = windows.filter(|window| by_clock || !self.is_over(*window)).collect();
+        let (open, over): (Vec<Millis>, Vec<Millis>) = windows.partition(|window| by_clock || !self.is_over(*window));
+        // A slice without any open window ends with its last one: at once, if the lateness was shortened meanwhile.
+        let keeps_slice = |window: &Millis| !self.is_expired(*window) || open.is_empty();
+        let fired: Vec<Millis> = over.into_iter().filter(keeps_slice).collect();
         self.open.extend(open);
+        self.fired.extend(fired);
     }
 
     fn accumulate(&mut self, batch: &RecordBatch, context: &mut OperatorContext) -> Result<()> {
@@ -367,8 +407,13 @@ impl WindowAggregate {
     }
 
     /// Whether the window that ends at `end` has passed by the watermark.
-    fn is_over(&self, end: Millis) -> bool {
+    pub(super) fn is_over(&self, end: Millis) -> bool {
         self.wall.passed(end.saturating_sub(1)) <= self.watermark.get()
+    }
+
+    /// Whether the window takes no more rows: it is over, and the lateness too.
+    pub(super) fn is_expired(&self, end: Millis) -> bool {
+        self.wall.passed(end.saturating_sub(1)).saturating_add(self.plan.lateness) <= self.watermark.get()
     }
 
     /// The instant at which a window ends.

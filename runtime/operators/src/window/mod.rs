@@ -6,6 +6,7 @@
 mod aggregate;
 mod assign;
 mod fire;
+mod late;
 mod merge;
 mod spec;
 mod zone;

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
 use arrow::{
@@ -15,7 +16,7 @@ use streamkeeper_operators::{
     AggregateSpec, WindowAggregateFactory, WindowAggregateSpec, WindowAssignFactory, WindowAssignSpec, WindowSpec,
     WindowTime, changelog,
 };
-use streamkeeper_types::{Code, Millis};
+use streamkeeper_types::{Code, Millis, RowKind};
 
 use crate::{
     driver::Driver,
@@ -92,12 +93,14 @@ struct Case {
     zone: Option<chrono_tz::Tz>,
     keys: Vec<usize>,
     aggregates: Vec<AggregateSpec>,
+    lateness: Duration,
 }
 
 impl Case {
     fn rowtime(window: WindowSpec) -> Self {
         let time = WindowTime::Rowtime(TIME);
-        Self { window, time, zone: None, keys: vec![KEY], aggregates: aggregates() }
+        let lateness = Duration::ZERO;
+        Self { window, time, zone: None, keys: vec![KEY], aggregates: aggregates(), lateness }
     }
 
     fn output(&self, input: &SchemaRef) -> SchemaRef {
@@ -106,7 +109,8 @@ impl Case {
             fields.push(Field::new(&aggregate.name, aggregate.result_type(input).unwrap(), true));
         }
         fields.extend(window_fields(input));
-        Arc::new(Schema::new(fields))
+        let data = Schema::new(fields);
+        if self.lateness.is_zero() { Arc::new(data) } else { changelog::updating_schema(&data) }
     }
 
     fn driver(&self, input: &SchemaRef) -> Driver {
@@ -117,6 +121,7 @@ impl Case {
             zone: self.zone,
             keys: self.keys.clone(),
             aggregates: self.aggregates.clone(),
+            lateness: self.lateness,
             output: self.output(input),
             alias: "windows".to_owned(),
         });
@@ -206,6 +211,98 @@ proptest! {
         prop_assert_eq!(driver.late(), oracle.late);
         prop_assert_eq!(driver.groups(), 0, "slices leave the state with their last window");
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Brute force by a watermark that lies so much further back: the same rows count, and the same are late.
+    #[test]
+    fn windows_with_an_allowed_lateness_fold_to_brute_force(
+        steps in steps(), slide in 5..60_i64, slices in 1..4_i64, lateness in 1..120_i64,
+    ) {
+        let size = slide * slices;
+        let schema = schema(None);
+        let mut case = Case::rowtime(WindowSpec::hop(size, slide, 0).unwrap());
+        case.lateness = Duration::from_millis(lateness.unsigned_abs());
+        if slices > 1 {
+            case.aggregates.truncate(5);
+        }
+        let columns = 1 + case.aggregates.len();
+        let mut driver = case.driver(&schema);
+        let mut oracle = Oracle::default();
+        let mut seen = Millis::MIN;
+        for (rows, watermark, restart) in steps {
+            rows.iter().for_each(|row| oracle.add(*row, size, slide, 0, seen.saturating_sub(lateness)));
+            if !rows.is_empty() {
+                driver.process(&batch(&schema, &rows));
+            }
+            if let Some(watermark) = watermark {
+                seen = seen.max(watermark);
+                driver.watermark(watermark);
+            }
+            if let Some(parallelism) = restart {
+                driver.restart(parallelism);
+            }
+        }
+        driver.finish();
+        let mut folded = changelog::FoldedTable::new(&case.output(&schema)).unwrap();
+        driver.output.iter().for_each(|batch| folded.apply(batch).unwrap());
+        let without_distinct = |row: Row| [&row[..columns], &row[row.len() - 3..]].concat();
+        let expected: Vec<Row> = oracle.rows(size).into_iter().map(without_distinct).collect();
+        prop_assert_eq!(sorted(all_rows(&[folded.rows().unwrap()])), sorted(expected));
+        prop_assert_eq!(driver.late(), oracle.late);
+        prop_assert_eq!(driver.groups(), 0, "slices leave the state when the lateness is over");
+    }
+}
+
+#[test]
+fn a_row_within_the_lateness_updates_the_window_and_one_behind_it_is_dropped_and_counted() {
+    let schema = schema(None);
+    let mut case = Case::rowtime(WindowSpec::tumble(10, 0).unwrap());
+    case.aggregates.truncate(1);
+    case.lateness = Duration::from_millis(5);
+    let mut driver = case.driver(&schema);
+    driver.process(&batch(&schema, &[(1, None, 3)]));
+    driver.watermark(9);
+    driver.restart(2);
+    driver.process(&batch(&schema, &[(1, None, 4), (2, None, 5)]));
+    driver.watermark(13);
+    driver.process(&batch(&schema, &[(1, None, 6)]));
+    driver.watermark(14);
+    driver.process(&batch(&schema, &[(1, None, 7)]));
+    let kinds = driver.output.iter().flat_map(|batch| changelog::row_kinds(batch).unwrap().unwrap().to_vec());
+    let changes: Vec<(i8, String, String)> =
+        kinds.zip(all_rows(&driver.output)).map(|(kind, row)| (kind, row[0].clone(), row[1].clone())).collect();
+    let change = |kind: RowKind, key: &str, count: &str| (kind.code(), key.to_owned(), count.to_owned());
+    let (insert, before, after) = (RowKind::Insert, RowKind::UpdateBefore, RowKind::UpdateAfter);
+    assert_eq!(changes[0], change(insert, "1", "1"));
+    // The keys lie in different subtasks, in any order.
+    let mut second = changes[1..4].to_vec();
+    second.sort_by(|a, b| a.1.cmp(&b.1));
+    assert_eq!(second, [change(before, "1", "1"), change(after, "1", "2"), change(insert, "2", "1")]);
+    assert_eq!(changes[4..], [change(before, "1", "2"), change(after, "1", "3")]);
+    assert_eq!((driver.late(), driver.groups()), (1, 0));
+}
+
+#[test]
+fn distinct_in_hopping_windows_with_a_lateness_is_refused() {
+    let schema = schema(None);
+    let mut case = Case::rowtime(WindowSpec::hop(20, 10, 0).unwrap());
+    case.lateness = Duration::from_millis(5);
+    let output = case.output(&schema);
+    let factory = WindowAggregateFactory::new(WindowAggregateSpec {
+        input: schema.clone(),
+        window: case.window,
+        time: case.time,
+        zone: None,
+        keys: case.keys,
+        aggregates: case.aggregates,
+        lateness: case.lateness,
+        output,
+        alias: String::new(),
+    });
+    assert_eq!(factory.err().map(|error| error.code), Some(Code::SqlUnsupported));
 }
 
 #[test]
@@ -321,6 +418,7 @@ fn windows_may_be_aggregated_again_by_the_windows_they_have() {
         zone: None,
         keys: vec![],
         aggregates: vec![aggregate(Max, Some(1), "MAX(c)")],
+        lateness: Duration::ZERO,
     };
     // By the inner window itself, and by a longer one over window_time.
     let mut same = outer(WindowTime::Attached(3), WindowSpec::tumble(10, 0).unwrap()).driver(&inner_schema);
@@ -370,6 +468,7 @@ fn a_rowtime_that_is_null_and_an_updating_input_are_refused() {
         zone: None,
         keys: vec![],
         aggregates: vec![],
+        lateness: Duration::ZERO,
         output: schema,
         alias: String::new(),
     };

@@ -57,6 +57,8 @@ pub struct RestoreOfOperator {
     pub keyed: Vec<KeyedHandle>,
     /// The operator had finished in all subtasks (F3).
     pub finished: bool,
+    /// Whether columns that the job does not have any more may be dropped.
+    pub may_drop: bool,
 }
 
 /// The bytes of a body.

@@ -104,17 +104,34 @@ impl<'a> Call<'a> {
         Ok(Arc::new(values))
     }
 
-    /// What a function of DataFusion gives for the same arguments.
-    pub(crate) fn forward(&self, udf: &ScalarUDF) -> Result<ArrayRef> {
-        let types: Vec<DataType> = self.args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+    /// What a function of DataFusion gives for the first argument.
+    pub(crate) fn forward_first(&self, udf: &ScalarUDF) -> Result<ArrayRef> {
+        let given = &self.args.arg_fields[..1];
+        let result = udf.return_type(&[given[0].data_type().clone()])?;
         let args = ScalarFunctionArgs {
-            args: self.args.args.clone(),
-            arg_fields: self.args.arg_fields.clone(),
+            args: vec![self.argument(0)?.clone()],
+            arg_fields: given.to_vec(),
             number_rows: self.rows(),
-            return_field: Arc::new(Field::new(udf.name(), udf.return_type(&types)?, true)),
+            return_field: Arc::new(Field::new(udf.name(), result, true)),
             config_options: Arc::clone(&self.args.config_options),
         };
         udf.invoke_with_args(args)?.to_array(self.rows())
+    }
+
+    /// A call over one other array, in the same session.
+    pub(crate) fn over(&self, array: &ArrayRef, result: &DataType) -> ScalarFunctionArgs {
+        ScalarFunctionArgs {
+            args: vec![ColumnarValue::Array(Arc::clone(array))],
+            arg_fields: vec![Arc::new(Field::new("", array.data_type().clone(), true))],
+            number_rows: array.len(),
+            return_field: Arc::new(Field::new("", result.clone(), true)),
+            config_options: Arc::clone(&self.args.config_options),
+        }
+    }
+
+    /// Type of the n-th argument, and whether it may be NULL.
+    pub(crate) fn field(&self, index: usize) -> Option<&Field> {
+        self.args.arg_fields.get(index).map(AsRef::as_ref)
     }
 
     pub(crate) fn argument(&self, index: usize) -> Result<&'a ColumnarValue> {

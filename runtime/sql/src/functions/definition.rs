@@ -16,8 +16,8 @@ use datafusion::{
     },
 };
 
-use super::call::Call;
-use crate::types::SqlType;
+use super::{call::Call, fault::in_call};
+use crate::types::{SqlType, with_precision};
 
 /// A scalar function of ours.
 pub(crate) struct Definition {
@@ -290,7 +290,12 @@ impl ScalarUDFImpl for FlinkFunction {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         let types = Types { fields: args.arg_fields, literals: args.scalar_arguments };
-        Ok(Arc::new(Field::new(self.name(), (self.definition.returns)(&types)?, true)))
+        let data_type = (self.definition.returns)(&types).map_err(|error| in_call(error, shown(self.definition)))?;
+        let field = Field::new(self.name(), data_type, true);
+        Ok(Arc::new(match self.name() {
+            "__cast" | "__try_cast" => with_precision(field, &types.spelt_type(1)?),
+            _ => field,
+        }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

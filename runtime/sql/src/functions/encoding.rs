@@ -1,11 +1,11 @@
 //! Digests and encodings of bytes and texts.
 
-use std::fmt::Write;
+use std::{fmt::Write, sync::Arc};
 
 use arrow::{
     array::{Array, ArrayRef, AsArray, BinaryBuilder},
     compute::cast,
-    datatypes::DataType,
+    datatypes::{DataType, Int64Type},
 };
 use datafusion::{
     common::{Result, plan_err},
@@ -17,19 +17,24 @@ use super::{
     call::Call,
     definition::{
         Definition,
-        Param::{Any, Bytes, Text},
+        Param::{Any, Bytes, Integer, Text},
         Types, is_text,
         returns::{bytes, text},
     },
-    fault::evaluation,
+    fault::{evaluation, invalid},
 };
 
-pub(crate) static FUNCTIONS: [Definition; 9] = [
+pub(crate) static FUNCTIONS: [Definition; 10] = [
     Definition::new("sha1", "SHA1(text STRING) → STRING", &[Text], text, |call| hexed(call, &sha1)),
     Definition::new("sha224", "SHA224(text STRING) → STRING", &[Text], text, |call| sha2(call, &crypto::sha224())),
     Definition::new("sha256", "SHA256(text STRING) → STRING", &[Text], text, |call| sha2(call, &crypto::sha256())),
     Definition::new("sha384", "SHA384(text STRING) → STRING", &[Text], text, |call| sha2(call, &crypto::sha384())),
     Definition::new("sha512", "SHA512(text STRING) → STRING", &[Text], text, |call| sha2(call, &crypto::sha512())),
+    Definition::new("sha2", "SHA2(text STRING, bits INT) → STRING", &[Text, Integer], sha2_type, |call| {
+        let digest = sha2_of(call.number::<Int64Type>(1)?.get(0))?;
+        sha2(call, &digest)
+    })
+    .note("The number of bits is a literal: 224, 256, 384 or 512."),
     Definition::new("to_base64", "TO_BASE64(text STRING) → STRING", &[Any], base64_type, to_base64),
     Definition::new("from_base64", "FROM_BASE64(text STRING) → STRING", &[Text], text, from_base64)
         .note("NULL for a text that is no Base64."),
@@ -54,7 +59,7 @@ fn hexed(call: &Call, digest: &dyn Fn(&[u8]) -> [u8; 20]) -> Result<ArrayRef> {
 
 /// As [`hexed`], by a digest of DataFusion, which gives bytes.
 fn sha2(call: &Call, digest: &ScalarUDF) -> Result<ArrayRef> {
-    let digests = cast(&call.forward(digest)?, &DataType::Binary)?;
+    let digests = cast(&call.forward_first(digest)?, &DataType::Binary)?;
     let digests = digests.as_binary::<i32>();
     call.texts(|row, out| {
         Ok(digests.is_valid(row).then(|| {
@@ -63,6 +68,20 @@ fn sha2(call: &Call, digest: &ScalarUDF) -> Result<ArrayRef> {
             }
         }))
     })
+}
+
+fn sha2_type(types: &Types) -> Result<DataType> {
+    sha2_of(types.literal_integer(1)).and_then(|_| text(types))
+}
+
+fn sha2_of(bits: Option<i64>) -> Result<Arc<ScalarUDF>> {
+    match bits {
+        Some(224) => Ok(crypto::sha224()),
+        Some(256) => Ok(crypto::sha256()),
+        Some(384) => Ok(crypto::sha384()),
+        Some(512) => Ok(crypto::sha512()),
+        _ => Err(invalid("the bits of SHA2 must be a literal 224, 256, 384 or 512", "write SHA2(text, 256)")),
+    }
 }
 
 /// SHA-1 of RFC 3174.
@@ -203,7 +222,7 @@ fn encode(call: &Call) -> Result<ArrayRef> {
         };
         builder.append_value(encoded);
     }
-    Ok(std::sync::Arc::new(builder.finish()))
+    Ok(Arc::new(builder.finish()))
 }
 
 fn decode(call: &Call) -> Result<ArrayRef> {

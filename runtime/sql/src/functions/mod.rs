@@ -27,7 +27,8 @@ mod window;
 
 pub use aggregates::{aggregates, result_type};
 pub use cast::cast_to;
+pub(crate) use number::is_comparison;
 pub use registry::{FlinkFunctions, session_defaults};
-pub use rewrite::{flink_plan, flink_semantics};
+pub use rewrite::{evaluable, flink_plan, flink_semantics};
 pub use table::{Row, Served, reference_markdown, refusal, rows, scalar_functions};
 pub use window::{WindowColumn, WindowMark, window_mark};

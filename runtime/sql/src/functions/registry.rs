@@ -9,7 +9,10 @@ use datafusion::{
 };
 use streamkeeper_types::{Code, Error};
 
-use super::table::{ALIASES, refusal, scalar_functions};
+use super::{
+    rewrite::OperandCheck,
+    table::{ALIASES, refusal, scalar_functions},
+};
 
 /// Every function that a query can name.
 #[derive(Clone)]
@@ -71,10 +74,10 @@ impl FlinkFunctions {
         ]
     }
 
-    /// Planners of `array[i]`, `map[k]`, `row.field` and `ARRAY[…]`.
+    /// Planners of `array[i]`, `map[k]`, `row.field` and `ARRAY[…]`, and the check of operands.
     #[must_use]
     pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
-        vec![Arc::new(NestedFunctionPlanner), Arc::new(FieldAccessPlanner)]
+        vec![Arc::new(OperandCheck), Arc::new(NestedFunctionPlanner), Arc::new(FieldAccessPlanner)]
     }
 
     /// The error for a name that nothing has: what to write instead, or the nearest name.

@@ -62,7 +62,7 @@ const fn row(name: &'static str, usage: &'static str, served: Served, note: &'st
 }
 
 /// What we do not serve ourselves.
-const OTHERS: [Row; 37] = [
+const OTHERS: [Row; 39] = [
     row("UPPER", "UPPER(text STRING) → STRING", Served::DataFusion, ""),
     row("LOWER", "LOWER(text STRING) → STRING", Served::DataFusion, ""),
     row("INITCAP", "INITCAP(text STRING) → STRING", Served::DataFusion, ""),
@@ -79,6 +79,12 @@ const OTHERS: [Row; 37] = [
     row("ARRAY_POSITION", "ARRAY_POSITION(array, x) → INT", Served::DataFusion, "NULL, not 0, if x is not there."),
     row("ARRAY_REVERSE", "ARRAY_REVERSE(array) → ARRAY", Served::DataFusion, ""),
     row("ARRAY_SLICE", "ARRAY_SLICE(array, start INT [, end INT]) → ARRAY", Served::DataFusion, ""),
+    row(
+        "MAP_FROM_ARRAYS",
+        "MAP_FROM_ARRAYS(keys, values) → MAP",
+        Served::Renamed("map"),
+        "A key that comes twice fails the job.",
+    ),
     row("MAP_KEYS", "MAP_KEYS(map) → ARRAY", Served::DataFusion, ""),
     row("MAP_VALUES", "MAP_VALUES(map) → ARRAY", Served::DataFusion, ""),
     row("ARRAY[…]", "ARRAY[x, …] → ARRAY", Served::Renamed("make_array"), ""),
@@ -92,6 +98,12 @@ const OTHERS: [Row; 37] = [
         Served::DataFusion,
         "No escape character unless ESCAPE names one.",
     ),
+    row(
+        "x = y",
+        "x = y, x < y, BETWEEN, IN, CASE x WHEN y, IS DISTINCT FROM",
+        Served::Ours,
+        "DOUBLE and FLOAT compare as in Java: -0.0 equals 0.0, NaN equals nothing and is neither less nor greater.",
+    ),
     row("COUNT", "COUNT([DISTINCT] x | *) → BIGINT", Served::Operator, ""),
     row("SUM", "SUM(x) → type of x", Served::Operator, "Wraps. DECIMAL(p, s) gives DECIMAL(38, s)."),
     row(
@@ -103,7 +115,12 @@ const OTHERS: [Row; 37] = [
     row("MIN", "MIN(x) → type of x", Served::Operator, ""),
     row("MAX", "MAX(x) → type of x", Served::Operator, ""),
     row("ROW_NUMBER", "ROW_NUMBER() OVER (…) → BIGINT", Served::Operator, "For deduplication."),
-    row("LAG", "LAG(x [, n [, default]]) OVER (…) → type of x", Served::Operator, ""),
+    row(
+        "LAG",
+        "LAG(x [, 1 [, default]]) OVER (PARTITION BY … ORDER BY time) → type of x",
+        Served::Operator,
+        "The row before. For an earlier one take LAG(x) of LAG(x) in an outer query.",
+    ),
     row(
         "CURRENT_WATERMARK",
         "CURRENT_WATERMARK(time)",
@@ -116,8 +133,18 @@ const OTHERS: [Row; 37] = [
         Served::Refused,
         "Write FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(time), size)); so with HOP and SESSION.",
     ),
-    row("LISTAGG", "LISTAGG(x)", Served::Refused, "Not in this version."),
-    row("COLLECT", "COLLECT(x)", Served::Refused, "Not in this version."),
+    row(
+        "LISTAGG",
+        "LISTAGG(x)",
+        Served::Refused,
+        "Insert the single values, SELECT DISTINCT key, x, and join them where they are read; MIN and MAX give one of them.",
+    ),
+    row(
+        "COLLECT",
+        "COLLECT(x)",
+        Served::Refused,
+        "Write SELECT key, x, COUNT(*) … GROUP BY key, x: a row for each member of the multiset.",
+    ),
     row("JSON_OBJECT", "JSON_OBJECT(…)", Served::Refused, "Build the text with CONCAT."),
     row("JSON_ARRAY", "JSON_ARRAY(…)", Served::Refused, "Build the text with CONCAT."),
 ];
@@ -156,7 +183,8 @@ fn is_offered(udf: &ScalarUDF) -> bool {
 }
 
 /// Other names of Flink for DataFusion's functions.
-pub(crate) const ALIASES: [(&str, &str); 2] = [("startswith", "starts_with"), ("endswith", "ends_with")];
+pub(crate) const ALIASES: [(&str, &str); 3] =
+    [("startswith", "starts_with"), ("endswith", "ends_with"), ("map_from_arrays", "map")];
 
 /// Whether a name is one that Flink has and we refuse, with what to write instead.
 #[must_use]

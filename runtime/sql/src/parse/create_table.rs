@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::{
 use super::{
     cursor::{accept_word, accept_words, expect_word, literal, location, peeks_word},
     fault::{invalid, malformed, refused},
+    fields,
     script::ScriptParser,
     table_functions,
 };
@@ -223,8 +224,9 @@ fn physical<'t>(table: &'t mut Table, name: &str, at: Location) -> Result<&'t mu
 fn expression(script: &mut ScriptParser) -> Result<Expression, ParserError> {
     let at = location(&script.parser);
     let first = script.parser.get_current_index() + 1;
-    let ast = script.parser.parse_expr()?;
+    let mut ast = script.parser.parse_expr()?;
     table_functions::refuse_in(&ast, at)?;
+    fields::resolve(&mut ast);
     let text = script.text_between(first, script.parser.get_current_index() + 1);
     Ok(Expression { text, ast, position: at.into(), extent: script.extent_from(at) })
 }

@@ -9,12 +9,14 @@
 //! | `TRIM(BOTH c FROM x)` | `__trim('BOTH', x, c)` |
 //! | `POSITION`, `OVERLAY`, `SUBSTRING` with words | the same with commas |
 //! | `MAP[k, v, …]` | `map(make_array(k, …), make_array(v, …))` |
+//! | `x BETWEEN SYMMETRIC y AND z` | `x BETWEEN y AND z OR x BETWEEN z AND y` |
+//! | `U&'\00e4'` | `'ä'` |
 //! | `x IS JSON OBJECT` | `__is_json(x, 'OBJECT')` |
 //! | JSON functions with clauses | see [`json_forms`] |
 //! | `TUMBLE(TABLE t, …)` | a subquery, see [`window`] |
 
 use datafusion::sql::sqlparser::{
-    ast::{Expr, UnaryOperator},
+    ast::{BinaryOperator, Expr, UnaryOperator},
     dialect::{Dialect, Precedence},
     parser::{Parser, ParserError},
     tokenizer::{Location, Token},
@@ -41,6 +43,15 @@ pub(crate) fn parse_prefix(parser: &mut Parser) -> Option<Parsed> {
             let value = text(digits.clone());
             parser.advance_token();
             return Some(Ok(call(at, "__cast", vec![value, text("DOUBLE")])));
+        }
+        Token::UnicodeStringLiteral(value) => {
+            let value = text(value.clone());
+            parser.advance_token();
+            if peeks_word(parser, 0, "UESCAPE") {
+                let way_out = "write the escapes of U&'…' with a backslash, as in U&'\\00e4'";
+                return Some(Err(refused(location(parser), "UESCAPE is not supported", way_out)));
+            }
+            return Some(Ok(value));
         }
         _ => return None,
     };
@@ -91,6 +102,9 @@ pub(crate) fn parse_infix(parser: &mut Parser, expr: &Expr) -> Option<Parsed> {
     if parser.peek_token_ref().token == Token::DoubleColon {
         return Some(Err(malformed(at, ":: is no operator of Flink SQL", "write CAST(x AS t)")));
     }
+    if let Some(between) = symmetric(parser, expr) {
+        return Some(between);
+    }
     if !peeks_word(parser, 0, "IS") {
         return None;
     }
@@ -102,6 +116,36 @@ pub(crate) fn parse_infix(parser: &mut Parser, expr: &Expr) -> Option<Parsed> {
     let kind = ["VALUE", "OBJECT", "ARRAY", "SCALAR"].into_iter().find(|kind| accept_word(parser, kind));
     let test = call(at, "__is_json", vec![expr.clone(), text(kind.unwrap_or("VALUE"))]);
     Some(Ok(if negated { Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(test) } } else { test }))
+}
+
+/// `[NOT] BETWEEN {SYMMETRIC | ASYMMETRIC} low AND high` behind `expr`.
+fn symmetric(parser: &mut Parser, expr: &Expr) -> Option<Parsed> {
+    let negated = peeks_word(parser, 0, "NOT");
+    let first = usize::from(negated);
+    let is_symmetric = peeks_word(parser, first + 1, "SYMMETRIC");
+    if !peeks_word(parser, first, "BETWEEN") || !(is_symmetric || peeks_word(parser, first + 1, "ASYMMETRIC")) {
+        return None;
+    }
+    (0..first + 2).for_each(|_| parser.advance_token());
+    Some(bounds(parser).map(|(low, high)| {
+        let between = |negated: bool, low: Box<Expr>, high: Box<Expr>| {
+            Box::new(Expr::Between { expr: Box::new(expr.clone()), negated, low, high })
+        };
+        let (low, high) = (Box::new(low), Box::new(high));
+        if !is_symmetric {
+            return *between(negated, low, high);
+        }
+        let left = between(negated, low.clone(), high.clone());
+        let op = if negated { BinaryOperator::And } else { BinaryOperator::Or };
+        let either = Expr::BinaryOp { left, op, right: between(negated, high, low) };
+        Expr::Nested(Box::new(either))
+    }))
+}
+
+fn bounds(parser: &mut Parser) -> Result<(Expr, Expr), ParserError> {
+    let low = parser.parse_subexpr(FlinkDialect.prec_value(Precedence::Between))?;
+    expect_word(parser, "AND")?;
+    Ok((low, parser.parse_subexpr(FlinkDialect.prec_value(Precedence::Between))?))
 }
 
 /// Closes a form.

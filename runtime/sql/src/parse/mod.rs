@@ -10,6 +10,7 @@ mod create_table;
 pub(crate) mod cursor;
 mod dialect;
 pub(crate) mod fault;
+mod fields;
 mod forms;
 mod interval;
 mod json_forms;

@@ -10,7 +10,7 @@ use super::{
     FlinkDialect, Insert, Query, Statement, create_table,
     cursor::{accept_word, accept_words, expect_word, literal, location, peeks_word},
     fault::{into_error, malformed, refused},
-    limits, table_functions,
+    fields, limits, table_functions,
 };
 use crate::{
     catalog::View,
@@ -79,10 +79,23 @@ impl<'d> ScriptParser<'d> {
             if self.at_end() {
                 return Ok(statements);
             }
+            let is_optional = self.creates_if_not_exists();
             let statement = self.statement()?;
             self.end_of_statement()?;
-            statements.push(statement);
+            let exists = created(&statement)
+                .is_some_and(|name| statements.iter().filter_map(created).any(|earlier| earlier == name));
+            // What is there already stays as it is.
+            if !(is_optional && exists) {
+                statements.push(statement);
+            }
         }
+    }
+
+    /// Whether the next statement is CREATE … IF NOT EXISTS.
+    fn creates_if_not_exists(&self) -> bool {
+        let is = |n, word| peeks_word(&self.parser, n, word);
+        let kind = 1 + usize::from(is(1, "TEMPORARY"));
+        is(0, "CREATE") && is(kind + 1, "IF") && is(kind + 2, "NOT") && is(kind + 3, "EXISTS")
     }
 
     fn at_end(&self) -> bool {
@@ -230,6 +243,7 @@ impl<'d> ScriptParser<'d> {
         let first = self.parser.get_current_index() + 1;
         let mut ast = self.parser.parse_query()?;
         table_functions::resolve(&mut ast, at)?;
+        fields::resolve(&mut ast);
         let text = self.text_between(first, self.parser.get_current_index() + 1);
         Ok(Query { ast, text, extent: self.extent_from(at), position: at.into() })
     }
@@ -279,5 +293,14 @@ impl<'d> ScriptParser<'d> {
     pub(super) fn text_between(&self, first: usize, end: usize) -> String {
         let text: String = (first..end).map(|i| self.parser.token_at(i).token.to_string()).collect();
         text.trim().to_owned()
+    }
+}
+
+/// The name of what a statement creates.
+fn created(statement: &Statement) -> Option<&str> {
+    match statement {
+        Statement::CreateTable(table) => Some(&table.name),
+        Statement::CreateView(view) => Some(&view.name),
+        _ => None,
     }
 }

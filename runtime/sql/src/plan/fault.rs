@@ -10,8 +10,9 @@ use datafusion::{
 };
 use streamkeeper_types::{Code, Error};
 
+use super::wording::{Worded, worded};
 use crate::{
-    functions::FlinkFunctions,
+    functions::{FlinkFunctions, fault::called},
     position::{Extent, Locator, Position},
 };
 
@@ -90,18 +91,24 @@ impl Scope {
 
     fn read(&self, error: DataFusionError, spots: &[Spot]) -> Error {
         match error {
-            DataFusionError::Diagnostic(_, inner) | DataFusionError::Context(_, inner) => self.read(*inner, spots),
+            DataFusionError::Diagnostic(_, inner) => self.read(*inner, spots),
+            DataFusionError::Context(context, inner) => {
+                let mut all: Vec<Spot> = called(&context).map(Spot::Function).into_iter().collect();
+                all.extend_from_slice(spots);
+                self.read(*inner, &all)
+            }
             DataFusionError::Collection(errors) => match errors.into_iter().next() {
                 Some(first) => self.datafusion(first, spots),
                 None => Error::internal("an empty collection of errors"),
             },
             DataFusionError::External(inner) => match inner.downcast::<Error>() {
                 Ok(ours) => self.place(*ours, spots),
-                Err(foreign) => self.locate(spots).error(Code::SqlInvalid, foreign.to_string()),
+                Err(foreign) => self.place_by_words(&foreign.to_string(), spots, Code::SqlInvalid),
             },
             DataFusionError::SchemaError(schema, _) => self.schema(*schema, spots),
             DataFusionError::NotImplemented(message) => {
-                self.place_by_words(&message, spots, Code::SqlUnsupported).way_out("write the query without it")
+                let error = self.place_by_words(&message, spots, Code::SqlUnsupported);
+                if error.way_out.is_some() { error } else { error.way_out("write the query without it") }
             }
             other if unknown_function(&other).is_some() => {
                 let name = unknown_function(&other).unwrap_or_default();
@@ -149,14 +156,23 @@ impl Scope {
 
     /// The place of a word that the message quotes, since that is the only hint.
     fn place_by_words(&self, message: &str, spots: &[Spot], code: Code) -> Error {
-        let message = clean(message);
+        let Worded { cause, way_out } = worded(message);
         let mut all = spots.to_vec();
-        for word in message.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| word.len() > 1) {
+        // The types that an argument may have are no functions of the query.
+        let subject = cause.split(" must be ").next().unwrap_or(&cause);
+        for word in subject.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| word.len() > 1) {
             all.push(Spot::Function(word));
         }
-        let quoted: Vec<&str> = message.split(['\'', '`', '"']).skip(1).step_by(2).collect();
+        let quoted: Vec<&str> = cause.split(['\'', '`', '"']).skip(1).step_by(2).collect();
         all.extend(quoted.iter().map(|word| Spot::Name(word)));
-        self.locate(&all).error(code, message.clone())
+        if cause.starts_with("a condition ") {
+            all.extend([Spot::Clause(&["WHERE"]), Spot::Clause(&["HAVING"])]);
+        }
+        let error = self.locate(&all).error(code, cause.as_str());
+        match way_out {
+            Some(way_out) => error.way_out(way_out),
+            None => error,
+        }
     }
 }
 
@@ -165,16 +181,6 @@ fn unknown_function(error: &DataFusionError) -> Option<String> {
     let DataFusionError::Plan(message) = error else { return None };
     let (_, rest) = message.split_once("Invalid function '")?;
     rest.split_once('\'').map(|(name, _)| name.to_owned())
-}
-
-/// Without DataFusion's prefixes and its request to report a bug.
-fn clean(message: &str) -> String {
-    let mut text = message;
-    for prefix in ["Error during planning: ", "This feature is not implemented: ", "Internal error: "] {
-        text = text.strip_prefix(prefix).unwrap_or(text);
-    }
-    let text = text.split("\nThis issue was likely caused by").next().unwrap_or(text);
-    text.trim().trim_end_matches('.').to_owned()
 }
 
 fn position(span: Span) -> Position {
@@ -201,11 +207,5 @@ mod tests {
         assert_eq!(nearest("prize", known.into_iter()), Some("price"));
         assert_eq!(nearest("datetime", known.into_iter()), Some("dateTime"));
         assert_eq!(nearest("bidder", known.into_iter()), None);
-    }
-
-    #[test]
-    fn messages_lose_what_only_a_developer_of_datafusion_needs() {
-        assert_eq!(clean("Error during planning: no such thing."), "no such thing");
-        assert_eq!(clean("Internal error: x.\nThis issue was likely caused by a bug"), "x");
     }
 }

@@ -92,7 +92,7 @@ pub(crate) fn with_columns(expr: &Expr, schema: &DFSchema, columns: &[&str]) -> 
 }
 
 /// Long texts become their hash: views that use a column twice would double its text with each level.
-fn bounded(text: String) -> String {
+pub(crate) fn bounded(text: String) -> String {
     if text.len() <= MAX_TEXT { text } else { format!("#{:032x}", xxh3_128(text.as_bytes())) }
 }
 

@@ -14,13 +14,13 @@ use datafusion::{
     },
     logical_expr::{
         EmptyRelation, Expr, LogicalPlan, Projection, Union, execution_props::ExecutionProps,
-        physical_planning_context::PhysicalPlanningContext,
+        physical_planning_context::PhysicalPlanningContext, utils::merge_schema,
     },
     optimizer::{Optimizer, OptimizerContext, optimize_projections::OptimizeProjections},
     physical_expr::{PhysicalExpr, create_physical_expr},
     sql::{
         planner::{ParserOptions, SqlToRel},
-        sqlparser::ast,
+        sqlparser::{ast, tokenizer::Location},
     },
 };
 use streamkeeper_operators::ClockHook;
@@ -37,7 +37,7 @@ use super::{
 };
 use crate::{
     catalog::{Catalog, Table},
-    functions::{cast_to, clock, session_defaults},
+    functions::{cast_to, clock, evaluable, fault::first_column, session_defaults},
     parse::Query,
     position::Locator,
     types::SqlType,
@@ -99,7 +99,24 @@ impl Analyst {
         context.into_read().into_iter().for_each(|extent| scope.reads(extent));
         let plan = plan.map_err(|error| scope.datafusion(error, &[]))?;
         self.check_unions(&plan, scope)?;
-        self.functions.analyse(plan, &self.config).map_err(|error| scope.datafusion(error, &[]))
+        let unanalysed = plan.clone();
+        self.functions
+            .analyse(plan, &self.config)
+            .map_err(|error| scope.datafusion(error, &self.at_fault(&unanalysed).unwrap_or_default()))
+    }
+
+    /// Where the lowest part of a plan stands that cannot be analysed: the first column of its expression, or its clause.
+    fn at_fault(&self, plan: &LogicalPlan) -> Option<Vec<Spot<'static>>> {
+        if let Some(found) = plan.inputs().into_iter().find_map(|input| self.at_fault(input)) {
+            return Some(found);
+        }
+        self.functions.analyse(plan.clone(), &self.config).err()?;
+        let schema = merge_schema(&plan.inputs());
+        let exprs = plan.expressions();
+        let fails = |expr: &&Expr| self.analyse(vec![(*expr).clone()], &schema).is_err();
+        let column = exprs.iter().find(fails).and_then(first_column);
+        let column = column.map(|span| Spot::At(Location { line: span.start.line, column: span.start.column }.into()));
+        Some(column.into_iter().chain(clauses(plan).iter().copied()).collect())
     }
 
     /// Leaves out every column that nothing needs.
@@ -151,7 +168,8 @@ impl Analyst {
     pub(crate) fn physical(&self, expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>, DataFusionError> {
         let mut props = ExecutionProps::new();
         props.config_options = Some(Arc::clone(&self.config));
-        create_physical_expr(expr, schema, &props, &PhysicalPlanningContext::default())
+        let expr = evaluable(expr.clone(), schema)?;
+        create_physical_expr(&expr, schema, &props, &PhysicalPlanningContext::default())
     }
 
     /// Tells functions of processing time what the task's clock shows.
@@ -185,6 +203,20 @@ impl Analyst {
                 Err(scope.invalid(&spots, cause, "cast the column in one of the queries"))
             }
         }
+    }
+}
+
+/// The clause that became this node.
+fn clauses(plan: &LogicalPlan) -> &'static [Spot<'static>] {
+    match plan {
+        LogicalPlan::Filter(filter) if matches!(*filter.input, LogicalPlan::Aggregate(_)) => {
+            &[Spot::Clause(&["HAVING"])]
+        }
+        LogicalPlan::Filter(_) => &[Spot::Clause(&["WHERE"]), Spot::Clause(&["HAVING"])],
+        LogicalPlan::Aggregate(_) => &[Spot::Clause(&["GROUP", "BY"]), Spot::Clause(&["SELECT"])],
+        LogicalPlan::Window(_) => &[Spot::Clause(&["OVER"])],
+        LogicalPlan::Union(_) => &[Spot::Clause(&["UNION", "ALL"])],
+        _ => &[Spot::Clause(&["SELECT"])],
     }
 }
 

@@ -26,6 +26,7 @@ mod source;
 mod stream;
 mod translate;
 mod unique_names;
+mod wording;
 
 pub use script::{Plan, PlanOptions, PlannedInsert, plan_script};
 pub use settings::{KEYS, NotNull, Settings};

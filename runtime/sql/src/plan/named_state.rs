@@ -6,7 +6,8 @@ use streamkeeper_engine::{Operator, OperatorFactory, StateDescription, SubtaskIn
 use streamkeeper_state::TableSpec;
 use streamkeeper_types::{Result, duration};
 
-/// An operator whose first table is called `alias`, and every other one `alias_<its own name>`.
+/// An operator whose first table is called `alias`, and every other one `alias_<its own name>`, or `alias_distinct_0`
+/// where that is no identifier.
 pub(super) struct NamedState {
     factory: Arc<dyn OperatorFactory>,
     alias: String,
@@ -30,7 +31,15 @@ impl NamedState {
     }
 
     fn alias_of(&self, index: usize, table: &TableSpec) -> String {
-        if index == 0 { self.alias.clone() } else { format!("{}_{}", self.alias, table.name()) }
+        let name = table.name();
+        match (index, name.split_once('_')) {
+            (0, _) => self.alias.clone(),
+            // An aggregate's own table is named after its SQL, which would have to be quoted in a query.
+            (_, Some((kind, _))) if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => {
+                format!("{}_{kind}_{}", self.alias, index - 1)
+            }
+            _ => format!("{}_{name}", self.alias),
+        }
     }
 }
 

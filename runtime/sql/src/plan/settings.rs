@@ -16,6 +16,8 @@ pub struct Settings {
     pub state_ttl: Option<Duration>,
     /// `table.exec.sink.not-null-enforcer`.
     pub not_null: NotNull,
+    /// `window.allowed-lateness`: how long after its end a window takes rows; zero makes its result final.
+    pub allowed_lateness: Duration,
     /// `table.exec.source.idle-timeout`: a source without rows for so long no longer holds back the watermark.
     pub idle_timeout: Option<Duration>,
 }
@@ -33,11 +35,12 @@ const ZONE: &str = "table.local-time-zone";
 const STATE_TTL: &str = "table.exec.state.ttl";
 const NOT_NULL: &str = "table.exec.sink.not-null-enforcer";
 const IDLE_TIMEOUT: &str = "table.exec.source.idle-timeout";
+const ALLOWED_LATENESS: &str = "window.allowed-lateness";
 const RUNTIME_MODE: &str = "execution.runtime-mode";
 const PIPELINE_NAME: &str = "pipeline.name";
 
 /// Every key that SET takes.
-pub const KEYS: [&str; 6] = [ZONE, STATE_TTL, NOT_NULL, IDLE_TIMEOUT, RUNTIME_MODE, PIPELINE_NAME];
+pub const KEYS: [&str; 7] = [ZONE, STATE_TTL, NOT_NULL, ALLOWED_LATENESS, IDLE_TIMEOUT, RUNTIME_MODE, PIPELINE_NAME];
 
 impl Settings {
     /// Defaults, then the StreamJob's configuration.
@@ -45,7 +48,13 @@ impl Settings {
     /// # Errors
     /// OPTION_INVALID for an unknown key or a wrong value.
     pub fn new(zone: Tz, config: &BTreeMap<String, String>) -> Result<Self> {
-        let mut settings = Self { zone, state_ttl: None, not_null: NotNull::Error, idle_timeout: None };
+        let mut settings = Self {
+            zone,
+            state_ttl: None,
+            not_null: NotNull::Error,
+            allowed_lateness: Duration::ZERO,
+            idle_timeout: None,
+        };
         for (key, value) in config {
             settings.set(key, value)?;
         }
@@ -69,6 +78,7 @@ impl Settings {
                 }
             },
             STATE_TTL => self.state_ttl = Self::time(key, value)?,
+            ALLOWED_LATENESS => self.allowed_lateness = Self::time(key, value)?.unwrap_or_default(),
             IDLE_TIMEOUT => self.idle_timeout = Self::time(key, value)?,
             NOT_NULL => match value.to_ascii_lowercase().as_str() {
                 "error" => self.not_null = NotNull::Error,

@@ -5,39 +5,42 @@ use datafusion::{
     logical_expr::{Expr, expr::ScalarFunction},
 };
 
+use super::wording::in_sql;
+
 /// Longer texts are cut.
 const MAX_CHARS: usize = 200;
 
 /// The expression's text; its columns are shown by their names.
 pub(super) fn shown(expr: &Expr) -> String {
-    let text = text(expr);
+    let text = whole(expr);
     match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
 }
 
-fn text(expr: &Expr) -> String {
+/// As [`shown`], however long.
+pub(super) fn whole(expr: &Expr) -> String {
     match expr {
-        Expr::Alias(alias) => text(&alias.expr),
+        Expr::Alias(alias) => whole(&alias.expr),
         Expr::Column(column) => column.name.clone(),
         Expr::Literal(value, _) => literal(value),
         // What brings two values to one type; CAST in the text is a function.
-        Expr::Cast(cast) => text(&cast.expr),
+        Expr::Cast(cast) => whole(&cast.expr),
         Expr::BinaryExpr(binary) => format!("{} {} {}", operand(&binary.left), binary.op, operand(&binary.right)),
         Expr::Not(inner) => format!("NOT {}", operand(inner)),
         Expr::Negative(inner) => format!("-{}", operand(inner)),
         Expr::IsNull(inner) => format!("{} IS NULL", operand(inner)),
         Expr::IsNotNull(inner) => format!("{} IS NOT NULL", operand(inner)),
         Expr::ScalarFunction(call) => function(call),
-        other => other.human_display().to_string(),
+        other => in_sql(&other.human_display().to_string()),
     }
 }
 
 fn operand(expr: &Expr) -> String {
     match expr {
-        Expr::BinaryExpr(_) => format!("({})", text(expr)),
-        _ => text(expr),
+        Expr::BinaryExpr(_) => format!("({})", whole(expr)),
+        _ => whole(expr),
     }
 }
 
@@ -53,11 +56,12 @@ fn function(call: &ScalarFunction) -> String {
     let (name, args) = (call.func.name(), call.args.as_slice());
     match (name, args) {
         ("__cast" | "__try_cast", [value, Expr::Literal(ScalarValue::Utf8(Some(data_type)), _)]) => {
-            format!("{}({} AS {data_type})", name.trim_start_matches('_').to_uppercase(), text(value))
+            format!("{}({} AS {data_type})", name.trim_start_matches('_').to_uppercase(), whole(value))
         }
+        ("get_field", [row, Expr::Literal(ScalarValue::Utf8(Some(field)), _)]) => format!("{}.{field}", operand(row)),
         ("__divide", [left, right]) => format!("{} / {}", operand(left), operand(right)),
         _ => {
-            let args: Vec<String> = args.iter().map(text).collect();
+            let args: Vec<String> = args.iter().map(whole).collect();
             format!("{}({})", name.trim_start_matches('_').to_uppercase(), args.join(", "))
         }
     }

@@ -58,7 +58,8 @@ pub(super) fn fit(
         let expr = converted(column, field, target, analyst, scope, table)?;
         exprs.push(expr.alias(target.name));
     }
-    let exprs = analyst.analyse(exprs, plan.schema()).map_err(|error| scope.datafusion(error, &[]))?;
+    let place = [Spot::At(insert.target_position)];
+    let exprs = analyst.analyse(exprs, plan.schema()).map_err(|error| scope.datafusion(error, &place))?;
     let projection = Projection::try_new(exprs, Arc::new(plan));
     projection.map(LogicalPlan::Projection).map_err(|error| scope.datafusion(error, &[]))
 }
@@ -252,6 +253,11 @@ impl Translator<'_> {
             .find(|node| node.changelog == Changelog::Updating && !node.state.is_empty());
         let step = updating.map_or("the query", |node| node.name.as_str());
         let cause = format!("`{}` takes new rows only, and {step} updates rows that it has put out", table.name);
+        if step.starts_with("WindowAggregate") {
+            return Error { cause, ..error }.way_out(
+                "set 'window.allowed-lateness' to '0s', or write to a table that takes updates, as 'print' does",
+            );
+        }
         Error { cause, ..error }.way_out(
             "group by window_start and window_end of a window table function, keep the first row instead of the last, \
              or write to a table that takes updates, as 'print' does",

@@ -32,7 +32,7 @@ use super::{
 use crate::{
     catalog::{ColumnKind, Table},
     functions::fault::to_error,
-    types::SqlType,
+    types::{SqlType, with_precision, without_precision},
 };
 
 /// How long a source sleeps while no row comes.
@@ -80,7 +80,8 @@ impl SourceTable {
                 ColumnKind::Physical { data_type, nullable } => {
                     expressions
                         .push(Expr::Column(datafusion::common::Column::new(Some(table.name.as_str()), &column.name)));
-                    fields.push(Field::new(&column.name, data_type.arrow(), *nullable));
+                    let field = Field::new(&column.name, data_type.arrow(), *nullable);
+                    fields.push(with_precision(field, data_type));
                 }
                 ColumnKind::Computed(expression) => {
                     let spots = [Spot::At(expression.position)];
@@ -153,7 +154,7 @@ impl SourceTable {
             used.extend((0..self.expressions.len()).find(|index| !self.proctime.contains(index)));
         }
         let used: Vec<usize> = used.into_iter().collect();
-        let fields: Vec<Field> = used.iter().map(|&index| self.schema.field(index).clone()).collect();
+        let fields: Vec<Field> = used.iter().map(|&index| without_precision(self.schema.field(index))).collect();
         let output = Arc::new(Schema::new(fields));
         let connector = connector_of(&self.table)?;
         let definition = definition(&self.table, options);

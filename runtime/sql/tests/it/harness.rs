@@ -25,7 +25,7 @@ use datafusion::{
     },
 };
 use streamkeeper_sql::{
-    functions::{FlinkFunctions, fault::to_error, flink_plan, session_defaults},
+    functions::{FlinkFunctions, evaluable, fault::to_error, flink_plan, session_defaults},
     parse::parse_script,
     types::SqlType,
 };
@@ -86,7 +86,8 @@ impl Session {
         let mut props = ExecutionProps::new();
         props.config_options = Some(Arc::new(self.options.clone()));
         let run = || -> Result<(String, String), DataFusionError> {
-            let physical = create_physical_expr(expr, schema, &props, &PhysicalPlanningContext::default())?;
+            let expr = evaluable(expr.clone(), schema)?;
+            let physical = create_physical_expr(&expr, schema, &props, &PhysicalPlanningContext::default())?;
             let array = physical.evaluate(batch)?.to_array(batch.num_rows())?;
             let options = FormatOptions::default().with_null("NULL");
             let formatter = ArrayFormatter::try_new(&array, &options)?;

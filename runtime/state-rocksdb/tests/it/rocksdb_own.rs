@@ -8,11 +8,11 @@ use arrow::{
 };
 use streamkeeper_state::{
     DroppedState, Extent, KeyRows, KeySchema, KeyedOptions, KeyedState, MemoryBackend, MemoryBudget, Missing,
-    RestoreStep, Slot, SnapshotFormat, SnapshotKind, TableSpec, ValueField,
+    RestoreStep, Slot, SnapshotFormat, SnapshotKind, SnapshotRequest, TableSpec, ValueField,
 };
 use streamkeeper_state_rocksdb::RocksdbBackend;
 use streamkeeper_storage::{FileStorage, MemoryStorage};
-use streamkeeper_types::{Code, KeyGroupRange, snapshot::KeyedHandle};
+use streamkeeper_types::{CheckpointId, Code, KeyGroupRange, snapshot::KeyedHandle};
 
 use crate::{
     Rocksdb,
@@ -151,14 +151,7 @@ fn state_of_ten_times_the_budget_holds_it() {
             state.maintain().unwrap();
             assert!(budget.used() <= BUDGET, "{} bytes of {BUDGET}", budget.used());
             if batch % 8 == 7 {
-                let request = streamkeeper_state::SnapshotRequest {
-                    id: streamkeeper_types::CheckpointId(round as u64 * 100 + batch as u64 + 1),
-                    kind: SnapshotKind::Checkpoint,
-                    format: SnapshotFormat::Native,
-                    extent: Extent::Incremental,
-                    target: "chk".into(),
-                    unique: "u".into(),
-                };
+                let request = base(round as u64 * 100 + batch as u64 + 1);
                 state.freeze(&request).unwrap().upload(&storage).unwrap();
                 state.confirmed(request.id).unwrap();
             }
@@ -166,6 +159,97 @@ fn state_of_ten_times_the_budget_holds_it() {
     }
     assert!(backend.cache_bytes() <= BUDGET, "RocksDB's cache has {} bytes", backend.cache_bytes());
     assert!(state.bytes() > BUDGET as u64, "the state is larger than the budget");
+}
+
+/// One subtask with a table whose keys are times of one key group.
+fn open_times(backend: &RocksdbBackend, dir: &std::path::Path, handles: &[KeyedHandle]) -> KeyedState {
+    let options = KeyedOptions {
+        range: KeyGroupRange::all(1),
+        max_parallelism: 1,
+        work_dir: dir.join("work"),
+        fold_every: 0,
+        now: 0,
+        dropped: DroppedState::Refuse,
+    };
+    let key = KeySchema::new(vec![field("t", DataType::Int64)]).unwrap();
+    let specs = vec![TableSpec::new("t", key, vec![ValueField::zero("n", DataType::Int64)]).unwrap()];
+    let storage = FileStorage::new(dir.join("storage")).unwrap();
+    KeyedState::open(backend, options, specs, handles, &storage).unwrap()
+}
+
+/// Adds one to the rows of `times` and gives what they have then.
+fn add_one(state: &mut KeyedState, times: &[i64]) -> Vec<i64> {
+    let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(times.to_vec()))];
+    let (mut keys, mut slots) = (KeyRows::new(), Vec::<Slot>::new());
+    state.key_encoder(0).encode(&columns, times.len(), &mut keys).unwrap();
+    let table = state.table_mut(0);
+    table.lookup(&keys, Missing::Insert, &mut slots).unwrap();
+    let add = |slot: &Slot| {
+        let value = &mut table.columns_mut()[0].as_i64_mut().unwrap().values[slot.index()];
+        *value += 1;
+        let value = *value;
+        table.mark_dirty(*slot);
+        value
+    };
+    let values = slots.iter().map(add).collect();
+    state.maintain().unwrap();
+    values
+}
+
+fn base(id: u64) -> SnapshotRequest {
+    SnapshotRequest {
+        id: CheckpointId(id),
+        kind: SnapshotKind::Checkpoint,
+        format: SnapshotFormat::Native,
+        extent: Extent::Incremental,
+        target: "chk".into(),
+        unique: "u".into(),
+    }
+}
+
+/// Keys that only grow make files that overlap nothing, which compaction by itself leaves alone.
+#[test]
+fn b18_the_files_of_a_snapshot_stay_bounded_over_many_tiny_folds() {
+    const FOLDS: i64 = 150;
+    const MOST_FILES: usize = 20;
+    for advance in [0, 1] {
+        let dir = tempfile::tempdir().unwrap();
+        let storage = FileStorage::new(dir.path().join("storage")).unwrap();
+        let backend = RocksdbBackend::new(MemoryBudget::new(16 << 20)).with_most_files(MOST_FILES as u64);
+        let mut state = open_times(&backend, dir.path(), &[]);
+        let mut last = None;
+        for round in 0..FOLDS {
+            add_one(&mut state, &[round * advance]);
+            let request = base(round as u64 + 1);
+            let handle = state.freeze(&request).unwrap().upload(&storage).unwrap();
+            state.confirmed(request.id).unwrap();
+            let files = handle.files().count();
+            assert!(files <= MOST_FILES, "{files} files after {round} folds");
+            last = Some(handle);
+        }
+        drop(state);
+        let mut state = open_times(&backend, dir.path(), &[last.unwrap()]);
+        let expected = if advance == 0 { vec![FOLDS + 1] } else { vec![2; FOLDS as usize] };
+        let times: Vec<i64> = (0..FOLDS).map(|round| round * advance).take(expected.len()).collect();
+        assert_eq!(add_one(&mut state, &times), expected);
+    }
+}
+
+#[test]
+fn rows_on_their_way_into_a_base_count_against_the_budget_until_they_are_there() {
+    const ROWS: i64 = 10_000;
+    let dir = tempfile::tempdir().unwrap();
+    let storage = FileStorage::new(dir.path().join("storage")).unwrap();
+    let budget = MemoryBudget::new(64 << 20);
+    let backend = RocksdbBackend::new(budget.clone());
+    let mut state = open_times(&backend, dir.path(), &[]);
+    add_one(&mut state, &(0..ROWS).collect::<Vec<_>>());
+    let before = budget.used();
+    let frozen = state.freeze(&base(1)).unwrap();
+    let key_and_value = 2 + 9 + 9;
+    assert!(budget.used() >= before + ROWS as usize * key_and_value, "{} bytes before, {before}", budget.used());
+    frozen.upload(&storage).unwrap();
+    assert_eq!(budget.used(), before);
 }
 
 #[test]

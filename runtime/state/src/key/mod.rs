@@ -8,4 +8,5 @@ mod tests;
 
 pub use encoder::KeyEncoder;
 pub use rows::KeyRows;
+pub(crate) use rows::leading;
 pub use schema::{KeyPrefix, KeySchema};

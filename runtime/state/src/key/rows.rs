@@ -46,3 +46,15 @@ impl KeyRows {
         &self.groups
     }
 }
+
+/// The first 16 bytes of a key as a number that orders as they do; shorter keys end in zeros. Only keys whose numbers
+/// are equal need to be compared as bytes.
+#[inline]
+pub(crate) fn leading(key: &[u8]) -> u128 {
+    if let Some(bytes) = key.first_chunk() {
+        return u128::from_be_bytes(*bytes);
+    }
+    let mut bytes = [0; 16];
+    bytes[..key.len()].copy_from_slice(key);
+    u128::from_be_bytes(bytes)
+}

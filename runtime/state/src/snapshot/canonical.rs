@@ -9,10 +9,12 @@ use arrow::{
 use parquet::{
     arrow::{ArrowWriter, arrow_reader::ParquetRecordBatchReaderBuilder},
     basic::Compression,
+    errors::ParquetError,
     file::properties::WriterProperties,
 };
 use streamkeeper_types::{Code, Error, KeyGroupRange, Result, ResultExt};
 
+use super::contained;
 use crate::{ColdView, MemoryBudget, Slot, Table, TableSpec, table::BATCH_ROWS, table_bounds};
 
 /// Column with the row's key group.
@@ -65,7 +67,7 @@ impl CanonicalFile {
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.rows += batch.num_rows() as u64;
-        self.writer.write(batch).or_code(Code::NotWritable, doing)
+        self.writer.write(batch).map_err(failed)
     }
 
     /// Writes the rows that a cold store's view has in `range`.
@@ -105,7 +107,7 @@ impl CanonicalFile {
 
     /// Ends the file and gives its number of rows.
     pub(crate) fn finish(self) -> Result<u64> {
-        self.writer.close().or_code(Code::NotWritable, doing)?;
+        self.writer.close().map_err(failed)?;
         Ok(self.rows)
     }
 }
@@ -114,18 +116,31 @@ fn doing() -> String {
     "writing a savepoint".to_owned()
 }
 
+/// A full disk and the like lie inside parquet's error.
+fn failed(error: ParquetError) -> Error {
+    if let ParquetError::External(inner) = &error
+        && let Some(io) = inner.downcast_ref::<std::io::Error>()
+    {
+        return Error::io(Code::NotWritable, "a savepoint's Parquet file", io);
+    }
+    Error::new(Code::NotWritable, format!("{}: {error}", doing()))
+}
+
 /// Calls `visit` for the batches of a savepoint file that was fetched to `local`.
 ///
 /// # Errors
 /// `SNAPSHOT_CORRUPT` for what is no Parquet file, or the visitor's error.
 pub(crate) fn read_canonical(local: &Path, mut visit: impl FnMut(&RecordBatch) -> Result<()>) -> Result<()> {
-    let doing = || "reading a savepoint's Parquet file".to_owned();
+    const DOING: &str = "reading a savepoint's Parquet file";
+    let corrupt = || DOING.to_owned();
     let file = File::open(local).map_err(|error| Error::io(Code::FileUnreadable, local.display(), &error))?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file)
-        .and_then(|builder| builder.with_batch_size(8192).build())
-        .or_code(Code::SnapshotCorrupt, doing)?;
-    for batch in reader {
-        visit(&batch.or_code(Code::SnapshotCorrupt, doing)?)?;
+    let mut reader = contained(DOING, || {
+        ParquetRecordBatchReaderBuilder::try_new(file)
+            .and_then(|builder| builder.with_batch_size(8192).build())
+            .or_code(Code::SnapshotCorrupt, corrupt)
+    })?;
+    while let Some(batch) = contained(DOING, || reader.next().transpose().or_code(Code::SnapshotCorrupt, corrupt))? {
+        visit(&batch)?;
     }
     Ok(())
 }

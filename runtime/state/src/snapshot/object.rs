@@ -10,19 +10,18 @@
 
 use std::{
     fs,
-    io::{Cursor, Write},
+    io::Write,
     path::{Path, PathBuf},
     sync::Arc,
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use arrow::{
-    array::RecordBatch,
-    ipc::{reader::StreamReader, writer::StreamWriter},
-};
+use arrow::{array::RecordBatch, ipc::writer::StreamWriter};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use streamkeeper_types::{Code, Error, Result, ResultExt, key_group, snapshot::TableSchema};
+
+use super::read_stream;
 
 const MAGIC: &[u8; 8] = b"SKSTATE1";
 
@@ -172,7 +171,7 @@ impl StateObject {
     /// `SNAPSHOT_CORRUPT` for anything that [`Self::write`] did not write, `SNAPSHOT_FOREIGN` for another version.
     pub(crate) fn read(bytes: &Bytes) -> Result<Self> {
         let corrupt = || Error::new(Code::SnapshotCorrupt, "the file is torn or no state file");
-        if bytes.starts_with(&MAGIC[..7]) && !bytes.starts_with(MAGIC) {
+        if bytes.len() >= MAGIC.len() && bytes.starts_with(&MAGIC[..7]) && !bytes.starts_with(MAGIC) {
             return Err(Error::new(
                 Code::SnapshotForeign,
                 "the state file has a version that this program cannot read",
@@ -213,11 +212,7 @@ impl StateObject {
     pub(crate) fn for_each_batch(&self, mut visit: impl FnMut(&str, &RecordBatch) -> Result<()>) -> Result<()> {
         for section in &self.sections {
             let SectionBytes::Memory(bytes) = &section.bytes else { continue };
-            let doing = || "a section of a state file".to_owned();
-            let reader = StreamReader::try_new(Cursor::new(bytes), None).or_code(Code::SnapshotCorrupt, doing)?;
-            for batch in reader {
-                visit(&self.header.tables[section.table].name, &batch.or_code(Code::SnapshotCorrupt, doing)?)?;
-            }
+            read_stream(bytes, |batch| visit(&self.header.tables[section.table].name, batch))?;
         }
         Ok(())
     }

@@ -13,8 +13,9 @@ use crate::{
 /// Slots whose TTL is looked at in one call.
 const TTL_STEP: usize = 1024;
 
-/// An eviction frees at least so many bytes, so that the cold store gets files worth having.
-const LEAST_EVICTION: usize = 512 << 10;
+/// Part of the budget that an eviction frees beyond the excess. Each one makes a file of the cold store, and merging
+/// files costs the less, the larger they are.
+const EVICTION_DIVISOR: usize = 8;
 
 /// An eviction frees no more than this beyond the excess: the task waits for it.
 const MOST_EVICTION: usize = 8 << 20;
@@ -55,14 +56,16 @@ impl Table {
             )
             .way_out("set `state.backend: rocksdb`, or give state more memory"));
         }
-        let spare = (budget.limit() / 16).min(MOST_EVICTION);
+        // Rows of a fold under way count as well, and go first.
+        self.complete_fold()?;
+        let spare = (budget.limit() / EVICTION_DIVISOR).min(MOST_EVICTION);
         for _ in 0..EVICTION_ROUNDS {
-            self.evict((budget.excess() + spare).max(LEAST_EVICTION.min(budget.limit() / 4)))?;
-            self.compact(Gaps::Eighth);
-            self.reservation.set(self.cached_bytes());
             if budget.excess() == 0 {
                 break;
             }
+            self.evict(budget.excess() + spare)?;
+            self.compact(Gaps::Eighth);
+            self.reservation.set(self.cached_bytes());
         }
         Ok(())
     }
@@ -118,6 +121,10 @@ impl Table {
         let mut untold = Vec::new();
         for slot in &victims {
             let index = slot.index();
+            if self.flags[index] & flag::LIVE != 0 {
+                let hash = self.hash_of(index);
+                self.cold_keys.add(hash, self.reservation.budget());
+            }
             if self.flags[index] & flag::COLD_DIRTY != 0 {
                 self.write_cold(index, &mut rows);
             }
@@ -222,10 +229,9 @@ impl Table {
 
     /// Bytes that a slot costs, strings apart.
     pub(super) fn slot_bytes(&self) -> usize {
-        8 + 1
-            + 4
+        1 + 4
             + ByteStore::SLOT_BYTES
-            + super::INDEX_BYTES
+            + super::SlotIndex::SLOT_BYTES
             + if self.spec.ttl.is_some() { 8 } else { 0 }
             + if self.prefixes.is_some() { super::PrefixIndex::SLOT_BYTES } else { 0 }
             + self.columns.iter().map(super::ValueColumn::slot_bytes).sum::<usize>()

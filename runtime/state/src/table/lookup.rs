@@ -3,7 +3,20 @@
 use streamkeeper_types::{Code, Error, Result};
 
 use super::{Missing, Slot, Table, flag};
-use crate::{KeyRows, row};
+use crate::{KeyRows, key::leading, row};
+
+/// Keys whose index entries are read before the first of them is compared: so the processor waits for many at once.
+const AHEAD: usize = 64;
+
+/// A key of the batch that the cache does not hold but the cold store may.
+#[derive(Debug)]
+pub(super) struct MissingKey {
+    /// Of the key, to sort by.
+    leading: u128,
+    row: u32,
+    /// Where the row goes if there is one.
+    slot: u32,
+}
 
 impl Table {
     /// Finds the slots of all keys: those in the cache at once, the others by one sorted multi-get from the cold store.
@@ -15,16 +28,23 @@ impl Table {
         slots.clear();
         slots.reserve(keys.len());
         self.missing.clear();
-        // Without a cold store an absent key needs a slot only if a row may begin.
-        let insert = missing == Missing::Insert || self.cold.is_some();
-        for (row, hash) in keys.hashes().iter().enumerate() {
-            let key = keys.key(row);
-            let slot = match self.find(key, *hash) {
-                Some(slot) => self.hit(slot),
-                None if insert => self.miss(row, key, *hash),
-                None => Slot::NONE,
-            };
-            slots.push(slot);
+        let mut candidates = [None; AHEAD];
+        for (chunk, hashes) in keys.hashes().chunks(AHEAD).enumerate() {
+            for (candidate, hash) in candidates.iter_mut().zip(hashes) {
+                *candidate = self.index.candidate(*hash);
+            }
+            for (i, (hash, candidate)) in hashes.iter().zip(&candidates).enumerate() {
+                let row = chunk * AHEAD + i;
+                let key = keys.key(row);
+                let candidate = candidate.filter(|slot| self.keys.get(*slot as usize) == key);
+                let slot = match candidate.or_else(|| self.find(key, *hash)) {
+                    Some(slot) => self.hit(slot),
+                    // Else an absent key needs no slot: no row is below, and none may begin.
+                    None if missing == Missing::Insert || self.cold_keys.may_hold(*hash) => self.miss(row, key, *hash),
+                    None => Slot::NONE,
+                };
+                slots.push(slot);
+            }
         }
         self.load_missing(keys)?;
         if missing == Missing::Skip {
@@ -39,7 +59,7 @@ impl Table {
 
     #[inline]
     pub(super) fn find(&self, key: &[u8], hash: u64) -> Option<u32> {
-        self.index.find(hash, |slot| self.keys.get(*slot as usize) == key).copied()
+        self.index.find(hash, |slot| self.keys.get(slot as usize) == key)
     }
 
     #[inline]
@@ -62,8 +82,8 @@ impl Table {
     fn miss(&mut self, row: usize, key: &[u8], hash: u64) -> Slot {
         let slot = self.insert(key, hash);
         self.dead.push(slot);
-        if self.cold.is_some() {
-            self.missing.push((row as u32, slot));
+        if self.cold_keys.may_hold(hash) {
+            self.missing.push(MissingKey { leading: leading(key), row: row as u32, slot });
         }
         Slot(slot)
     }
@@ -72,11 +92,12 @@ impl Table {
     fn load_missing(&mut self, keys: &KeyRows) -> Result<()> {
         let Some(cold) = self.cold.clone().filter(|_| !self.missing.is_empty()) else { return Ok(()) };
         let mut missing = std::mem::take(&mut self.missing);
-        missing.sort_unstable_by(|a, b| keys.key(a.0 as usize).cmp(keys.key(b.0 as usize)));
-        let wanted: Vec<&[u8]> = missing.iter().map(|(row, _)| keys.key(*row as usize)).collect();
+        let key = |missing: &MissingKey| keys.key(missing.row as usize);
+        missing.sort_unstable_by(|a, b| a.leading.cmp(&b.leading).then_with(|| key(a).cmp(key(b))));
+        let wanted: Vec<&[u8]> = missing.iter().map(key).collect();
         let loaded = cold.multi_get(self.number, &wanted, &mut |position, value| match value {
             Some(value) => {
-                let slot = missing[position].1;
+                let slot = missing[position].slot;
                 self.fill(slot, value)?;
                 self.hit(slot);
                 Ok(())

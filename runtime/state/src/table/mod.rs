@@ -3,13 +3,15 @@
 //! ```text
 //!   key bytes ──hash──▶ index ──▶ slot ──▶ columns[c].values[slot], .valid[slot]
 //!                                    └───▶ flags[slot]: live, must go to the cold store, …
-//!   not in the index ──▶ one sorted multi-get for the batch's missing keys ──▶ cold store
+//!   not in the index ──▶ filter ──▶ one sorted multi-get for the batch's missing keys ──▶ cold store
 //! ```
 //! A slot is valid until [`Table::maintain`], which alone evicts between batches. A row that is removed, or looked up
 //! and absent, keeps a slot with `exists(slot) == false` until then.
 
 mod changes;
+mod cold_keys;
 mod evict;
+mod index;
 mod load;
 mod lookup;
 mod prefixes;
@@ -18,8 +20,7 @@ mod scan;
 use std::{path::PathBuf, sync::Arc};
 
 use arrow::array::ArrayRef;
-use hashbrown::HashTable;
-use streamkeeper_types::{Error, KeyGroupRange, Millis, Result};
+use streamkeeper_types::{Error, KeyGroupRange, Millis, Result, key_group};
 
 pub(crate) use changes::{BATCH_ROWS, Gathered};
 pub(crate) use scan::table_bounds;
@@ -30,6 +31,9 @@ use crate::{
     fold::FoldJob, spec::TtlRefresh,
 };
 use changes::ChangeLog;
+use cold_keys::ColdKeys;
+use index::SlotIndex;
+use lookup::MissingKey;
 use prefixes::PrefixIndex;
 
 /// A row's place in a [`Table`], valid until the next [`Table::maintain`].
@@ -86,8 +90,7 @@ pub struct Table {
     /// Its place among the subtask's tables.
     number: usize,
     range: KeyGroupRange,
-    index: HashTable<u32>,
-    hashes: Vec<u64>,
+    index: SlotIndex,
     keys: ByteStore,
     flags: Vec<u8>,
     /// Epoch of the last change; 0 for none that a snapshot still has to tell.
@@ -104,6 +107,7 @@ pub struct Table {
     prefixes: Option<PrefixIndex>,
     changes: ChangeLog,
     cold: Option<Arc<dyn ColdStore>>,
+    cold_keys: ColdKeys,
     /// Rows that a snapshot took out as clean but that are not in the cold store yet.
     fold: Option<Arc<FoldJob>>,
     now: Millis,
@@ -112,7 +116,7 @@ pub struct Table {
     /// Counts the moments at which slots became invalid: a scan under way collects its slots anew after one.
     generation: u64,
     reservation: Reservation,
-    missing: Vec<(u32, u32)>,
+    missing: Vec<MissingKey>,
     /// For evicted changes that wait for the next checkpoint.
     work_dir: PathBuf,
 }
@@ -133,8 +137,7 @@ impl Table {
             spec,
             number,
             range,
-            index: HashTable::new(),
-            hashes: Vec::new(),
+            index: SlotIndex::default(),
             keys: ByteStore::default(),
             flags: Vec::new(),
             changed: Vec::new(),
@@ -146,6 +149,7 @@ impl Table {
             prefixes,
             changes: ChangeLog::default(),
             cold,
+            cold_keys: ColdKeys::none(),
             fold: None,
             now,
             hand: 0,
@@ -175,6 +179,7 @@ impl Table {
             + self.keys.bytes()
             + self.columns.iter().map(ValueColumn::string_bytes).sum::<usize>()
             + self.changes.bytes()
+            + self.cold_keys.bytes()
     }
 
     /// The clock for TTL, in milliseconds since 1970: rows whose time has passed at `now` are gone.
@@ -273,6 +278,11 @@ impl Table {
         slots.iter().filter(|_| !self.used_at.is_empty()).map(|slot| self.used_at[slot.index()])
     }
 
+    /// The cold store came with rows.
+    pub(crate) fn begin_with_cold_rows(&mut self) {
+        self.cold_keys = ColdKeys::Any;
+    }
+
     /// Evictions must wait for `fold`, or do it.
     pub(crate) fn wait_for(&mut self, fold: Arc<FoldJob>) {
         self.fold = Some(fold);
@@ -286,7 +296,6 @@ impl Table {
         if self.flags.len() == self.flags.capacity() {
             self.reserve_slots();
         }
-        self.hashes.push(0);
         self.keys.push_slot();
         self.flags.push(0);
         self.changed.push(0);
@@ -304,13 +313,11 @@ impl Table {
     fn insert(&mut self, key: &[u8], hash: u64) -> u32 {
         let slot = self.allocate();
         let index = slot as usize;
-        self.hashes[index] = hash;
         self.keys.set(index, key);
         self.flags[index] = flag::USED | flag::RECENT;
         self.changed[index] = 0;
         self.reset_values(index);
-        let hashes = &self.hashes;
-        self.index.insert_unique(hash, slot, |slot| hashes[*slot as usize]);
+        self.index.insert(hash, slot);
         if let Some(prefixes) = &mut self.prefixes {
             // A key without the prefix's columns cannot come from our encoder, and restored keys were checked.
             prefixes.add(slot, self.spec.key.scan_prefix(key).unwrap_or_default());
@@ -324,9 +331,7 @@ impl Table {
         if self.flags[index] & flag::LIVE != 0 {
             self.end_life(index);
         }
-        if let Ok(entry) = self.index.find_entry(self.hashes[index], |other| *other == slot) {
-            entry.remove();
-        }
+        self.index.remove(self.hash_of(index), slot);
         if let Some(prefixes) = &mut self.prefixes {
             prefixes.remove(slot);
         }
@@ -335,6 +340,11 @@ impl Table {
         self.flags[index] = 0;
         self.changed[index] = 0;
         self.free.push(slot);
+    }
+
+    /// Hash of the key in a slot that has one, as [`KeyRows::hashes`](crate::KeyRows::hashes) gives it.
+    fn hash_of(&self, index: usize) -> u64 {
+        key_group::hash(&self.keys.get(index)[2..])
     }
 
     fn begin_life(&mut self, index: usize) {
@@ -360,7 +370,6 @@ impl Table {
     fn reserve_slots(&mut self) {
         // Steps of a quarter: doubling would overshoot the budget of a large table.
         let more = (self.flags.len() / 4).max(1024);
-        self.hashes.reserve_exact(more);
         self.flags.reserve_exact(more);
         self.changed.reserve_exact(more);
     }
@@ -380,6 +389,3 @@ impl Table {
         }
     }
 }
-
-/// Bytes of the hash index for a slot: 4 and a control byte, at a load between 7/16 and 7/8.
-const INDEX_BYTES: usize = 9;

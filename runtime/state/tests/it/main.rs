@@ -4,6 +4,7 @@
 
 mod contract;
 mod hostile;
+mod memory_own;
 
 use std::sync::Arc;
 

@@ -1,6 +1,10 @@
 //! What only files have: links, temporary files, permissions.
 
-use std::{fs, os::unix::fs::MetadataExt};
+use std::{
+    fs::{self, File},
+    os::unix::fs::MetadataExt,
+    time::{Duration, SystemTime},
+};
 
 use bytes::Bytes;
 use streamkeeper_storage::{FileStorage, PutMode, Storage};
@@ -17,6 +21,31 @@ fn leaves_no_temporary_file_and_lists_none() {
     assert_eq!(fs::read_dir(scratch.path().join(".tmp")).unwrap().count(), 0);
     fs::write(scratch.path().join(".tmp/half"), "half").unwrap();
     assert_eq!(storage.list("").unwrap().len(), 1);
+}
+
+#[test]
+fn torn_temporary_files_are_removed_at_a_start_when_no_writer_can_be_at_them_any_more() {
+    let scratch = TempDir::new().unwrap();
+    drop(FileStorage::new(scratch.path()).unwrap());
+    let temporary = |name: &str, age: Duration| {
+        let path = scratch.path().join(".tmp").join(name);
+        File::create(&path).unwrap().set_modified(SystemTime::now() - age).unwrap();
+        path
+    };
+    let hour = Duration::from_secs(3600);
+    let (young, old) = (temporary("young", hour), temporary("old", 25 * hour));
+    let storage = FileStorage::new(scratch.path()).unwrap();
+    assert!(young.exists() && !old.exists());
+    assert_eq!(storage.list("").unwrap(), []);
+}
+
+#[test]
+fn a_local_file_that_is_missing_is_named() {
+    let scratch = TempDir::new().unwrap();
+    let storage = FileStorage::new(scratch.path().join("storage")).unwrap();
+    let error = storage.put_file("shared/1", &scratch.path().join("1.sst"), PutMode::Create).unwrap_err();
+    assert!(error.to_string().contains("1.sst"), "{error}");
+    assert_eq!(storage.list("").unwrap(), []);
 }
 
 #[test]

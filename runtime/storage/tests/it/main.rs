@@ -14,3 +14,4 @@ mod scripted;
 mod service;
 mod settings;
 mod toxiproxy;
+mod processes;

@@ -21,6 +21,7 @@ use streamkeeper_protocol::{
         control_client::ControlClient, decode, from_task_manager as from, to_task_manager as to,
     },
 };
+use streamkeeper_state::DroppedState;
 use streamkeeper_types::{AttemptId, Code, Error, Result, SubtaskId};
 use tokio::{
     sync::mpsc,
@@ -225,7 +226,9 @@ impl Work {
                 .into_iter()
                 .map(|restore| {
                     let lists = RestoredLists { from: restore.from, lists: restore.lists };
-                    let of_operator = OperatorRestore { lists, keyed: restore.keyed, finished: restore.finished };
+                    let dropped = if restore.may_drop { DroppedState::Allow } else { DroppedState::Refuse };
+                    let (keyed, finished) = (restore.keyed, restore.finished);
+                    let of_operator = OperatorRestore { lists, keyed, finished, dropped };
                     (restore.operator, of_operator)
                 })
                 .collect();

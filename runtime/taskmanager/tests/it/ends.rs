@@ -44,6 +44,7 @@ fn a_cancelled_job_goes_on_where_its_latest_checkpoint_was() {
     let job = world.start(2).unwrap();
     let status = job.wait_until(LONG, |status| status.checkpoints.completed >= 2);
     assert!(status.checkpoints.completed >= 2, "{status:?}");
+    assert!(status.deployment_ms.is_some(), "all tasks run, so the deployment has an end");
     job.cancel();
     assert_eq!(job.join().unwrap(), JobOutcome::Cancelled);
     world.numbers.gate.open();

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use streamkeeper_jobmanager::engine::failover::RestartStrategy;
+use streamkeeper_protocol::{CheckpointKind, SnapshotFormat};
 use streamkeeper_storage::{Faults as StorageFaults, FaultyStorage, MemoryStorage};
 use streamkeeper_taskmanager::local::JobOutcome;
 use streamkeeper_types::Code;
 
-use crate::world::{Fault, Faults, World};
+use crate::world::{Fault, Faults, Gate, LONG, World};
 
 fn survives(fault: Fault, batches: i64) {
     let world = World { faults: Faults::after(batches, fault), ..World::new(5, 1_000) };
@@ -23,6 +24,21 @@ fn an_operator_that_fails_costs_nothing_and_doubles_nothing() {
     for batches in [0, 1, 40, 200] {
         survives(Fault::Error, batches);
     }
+}
+
+#[test]
+fn r30_splits_assigned_behind_a_checkpoint_return_to_the_coordinator_each_once() {
+    let mut world = World { interval: None, faults: Faults::after(150, Fault::Error), ..World::new(6, 600) };
+    world.numbers.gate = Gate::default();
+    let job = world.start(2).unwrap();
+    job.wait_until(LONG, |status| status.vertices.first().is_some_and(|source| source.records_in > 0));
+    job.snapshot(CheckpointKind::Checkpoint, SnapshotFormat::Native, None).unwrap();
+    // Two splits are open; the others are assigned from here on, and some of them before the failure.
+    world.numbers.gate.open();
+    let board = job.board().clone();
+    assert_eq!(job.join().unwrap(), JobOutcome::Finished);
+    assert_eq!(board.read().restarts, 1);
+    world.check_exactly_once();
 }
 
 #[test]

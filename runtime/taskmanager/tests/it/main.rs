@@ -7,6 +7,7 @@ mod crashes;
 mod ends;
 mod failures;
 mod mortal;
+mod opening;
 mod outside;
 mod source;
 mod starts;

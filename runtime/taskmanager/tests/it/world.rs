@@ -83,6 +83,20 @@ impl Faults {
     }
 }
 
+/// `WATERMARK FOR ts AS ts`
+pub fn exact_watermark() -> WatermarkStrategy {
+    WatermarkStrategy {
+        rowtime_column: 2,
+        expression: Arc::new(|batch| {
+            let times = batch.column(2).as_primitive::<arrow::datatypes::TimestampMillisecondType>();
+            Ok(times.iter().collect())
+        }),
+        idle_timeout: None,
+        min_gap: Duration::ZERO,
+        unread_splits: UnreadSplits::Hold,
+    }
+}
+
 /// Everything that outlives a run.
 pub struct World {
     pub storage: Arc<dyn Storage>,
@@ -124,20 +138,10 @@ impl World {
             factory,
             parallelism: None,
         };
-        let watermark = WatermarkStrategy {
-            rowtime_column: 2,
-            expression: Arc::new(|batch| {
-                let times = batch.column(2).as_primitive::<arrow::datatypes::TimestampMillisecondType>();
-                Ok(times.iter().collect())
-            }),
-            idle_timeout: None,
-            min_gap: Duration::ZERO,
-            unread_splits: UnreadSplits::Hold,
-        };
         let source = NodeFactory::Source {
             source: Arc::new(self.numbers.clone()),
             prelude: None,
-            watermark: Some(watermark),
+            watermark: Some(exact_watermark()),
             rate_limit: None,
             idle_wait: Duration::from_millis(1),
         };

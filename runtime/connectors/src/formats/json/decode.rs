@@ -88,23 +88,29 @@ impl JsonDecoder {
 impl Decoder for JsonDecoder {
     fn decode(&mut self, input: Input<'_>) -> Result<Decoded> {
         let mut lines = Lines::new(input);
+        let mut bad = Vec::new();
         self.lines.clear();
         while self.lines.len() < input.max_rows {
             let Some(range) = lines.next() else { break };
-            if !input.bytes[range.clone()].trim_ascii().is_empty() {
+            let line = &input.bytes[range.clone()];
+            if is_too_deep(line) {
+                bad.push(BadRecord { range, cause: format!("it is nested deeper than {DEEPEST} levels") });
+            } else if !line.trim_ascii().is_empty() {
                 self.lines.push(range);
             }
         }
         let consumed = lines.position();
         if self.lines.is_empty() {
-            return Ok(Decoded { columns: Vec::new(), consumed, bad: Vec::new() });
+            return Ok(Decoded { columns: Vec::new(), consumed, bad });
         }
-        let mut bad = Vec::new();
-        let (columns, ranges) = match self.at_once(&input.bytes[..consumed], self.lines.len(), input.max_rows) {
+        let whole = &input.bytes[..consumed];
+        let at_once = if bad.is_empty() { self.at_once(whole, self.lines.len(), input.max_rows) } else { None };
+        let (columns, ranges) = match at_once {
             Some(columns) => (columns, std::mem::take(&mut self.lines)),
             None => {
                 let (good, ranges) = self.one_by_one(input.bytes, &mut bad)?;
                 if ranges.is_empty() {
+                    bad.sort_unstable_by_key(|record| record.range.start);
                     return Ok(Decoded { columns: Vec::new(), consumed, bad });
                 }
                 let columns = self.at_once(&good, ranges.len(), input.max_rows);
@@ -132,6 +138,28 @@ impl Decoder for JsonDecoder {
         self.lines = ranges;
         Ok(Decoded { columns, consumed, bad })
     }
+}
+
+/// Deepest nesting of a record. The tape decoder recurses when it words an error, so the stack sets a limit.
+const DEEPEST: usize = 512;
+
+/// Whether brackets outside texts nest too deeply. Short lines cannot, and cost nothing.
+fn is_too_deep(line: &[u8]) -> bool {
+    if line.len() <= DEEPEST || memchr::memchr2_iter(b'[', b'{', line).nth(DEEPEST).is_none() {
+        return false;
+    }
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    line.iter().any(|byte| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => depth += 1,
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > DEEPEST
+    })
 }
 
 fn tape(schema: &SchemaRef, rows: usize) -> Result<Tape, ArrowError> {

@@ -72,7 +72,10 @@ impl CheckpointCoordinator {
         let mut files = Vec::new();
         if !matches!(reason, Reason::Unknown(_)) {
             files = pending.private_files();
-            files.push(files::manifest_path(&pending.barrier.target));
+            // Before its manifest was written, one that lies there is another snapshot's.
+            if pending.stage == Stage::Publishing {
+                files.push(files::manifest_path(&pending.barrier.target));
+            }
         }
         self.end(&pending, files, reason, now);
     }
@@ -129,7 +132,9 @@ impl CheckpointCoordinator {
             "more than {} checkpoints failed in a row; the last one: {}",
             self.options.tolerable_failures, last.cause
         );
-        let error = Error::new(Code::CheckpointsFailing, cause);
+        // A full disk stays one: it is no failure that a restart may mend.
+        let code = if last.code == Code::DiskFull { Code::DiskFull } else { Code::CheckpointsFailing };
+        let error = Error::new(code, cause);
         self.failure = Some(match last.way_out {
             Some(way_out) => error.way_out(way_out),
             None => error,

@@ -3,6 +3,7 @@
 //!
 //! Each pair of types is one loop over columns in [`numbers`], [`texts`] or [`times`].
 
+mod nested;
 mod numbers;
 mod texts;
 mod times;
@@ -23,7 +24,7 @@ use super::{
     call::Call,
     definition::{
         Definition, FlinkFunction,
-        Param::{Any, Text},
+        Param::{self, Any, Integer, Text},
         Types, is_text,
     },
     fault::evaluation_with,
@@ -32,10 +33,15 @@ use crate::types::SqlType;
 
 pub(crate) use texts::write_double;
 
+/// The value, the type, and the digits of the second's fraction that the value's own type has, where Arrow's has more.
+static PARAMS: [Param; 3] = [Any, Text, Integer];
+
 pub(crate) static FUNCTIONS: [Definition; 2] = [
-    Definition::new("__cast", "CAST(x AS type) → type", &[Any, Text], target, |call| cast(call, OnBadText::Fail))
-        .note("A text that does not fit fails the job; '12.75' AS INT is 12; integers wrap; a DECIMAL with too many digits is NULL; BOOLEAN AS STRING is TRUE or FALSE."),
-    Definition::new("__try_cast", "TRY_CAST(x AS type) → type", &[Any, Text], target, |call| cast(call, OnBadText::Null))
+    Definition::new("__cast", "CAST(x AS type) → type", &PARAMS, target, |call| cast(call, OnBadText::Fail))
+        .required(2)
+        .note("A text that does not fit fails the job; '12.75' AS INT is 12; integers wrap; a DECIMAL with too many digits is NULL; BOOLEAN AS STRING is TRUE or FALSE; ARRAY, MAP and ROW AS STRING are [1, 2], {a=1, b=2} and (1, b). TIMESTAMP(7) to TIMESTAMP(9) hold the years 1678 to 2261: other times fail as bad texts do."),
+    Definition::new("__try_cast", "TRY_CAST(x AS type) → type", &PARAMS, target, |call| cast(call, OnBadText::Null))
+        .required(2)
         .note("NULL for a text that does not fit."),
 ];
 
@@ -89,9 +95,12 @@ fn is_possible(from: &DataType, to: &SqlType) -> bool {
     }
     let temporal = matches!(from, T::Timestamp(..) | T::Date32 | T::Time32(_) | T::Time64(_));
     match to {
-        SqlType::Char(_) | SqlType::Varchar(_) => {
-            is_text(from) || from.is_numeric() || temporal || matches!(from, T::Boolean | T::Binary)
-        }
+        SqlType::Char(_) | SqlType::Varchar(_) => match from {
+            T::List(item) => is_possible(item.data_type(), to),
+            T::Struct(fields) => fields.iter().all(|field| is_possible(field.data_type(), to)),
+            T::Map(entries, _) => is_possible(entries.data_type(), to),
+            _ => is_text(from) || from.is_numeric() || temporal || matches!(from, T::Boolean | T::Binary),
+        },
         SqlType::Binary(_) | SqlType::Varbinary(_) => is_text(from) || matches!(from, T::Binary),
         SqlType::Boolean => is_text(from) || from.is_numeric(),
         SqlType::Date => is_text(from) || matches!(from, T::Timestamp(..)),

@@ -9,6 +9,7 @@ use arrow::{
 };
 use datafusion::common::{Result, plan_err};
 
+use super::nested::Nested;
 use crate::{
     functions::{
         call::Call,
@@ -65,7 +66,7 @@ pub(super) fn to_text(call: &Call, to: &SqlType) -> Result<ArrayRef> {
             })
         }
         DataType::Timestamp(unit, _) => {
-            let (moments, precision) = (Moments::new(call, 0)?, digits(*unit));
+            let (moments, precision) = (Moments::new(call, 0)?, precision(call)?.unwrap_or(digits(*unit)));
             rows(call, fit, |row, out| write_timestamp(moments.get(row)?, precision, out))
         }
         DataType::Date32 => {
@@ -89,8 +90,20 @@ pub(super) fn to_text(call: &Call, to: &SqlType) -> Result<ArrayRef> {
                 arrow::array::Array::is_valid(values, row).then(|| write!(out, "{}", values.value(row)).ok()).flatten()
             })
         }
+        DataType::List(_) | DataType::Map(..) | DataType::Struct(_) => {
+            let nested = Nested::new(call, &array)?;
+            rows(call, fit, |row, out| nested.write(row, out))
+        }
         other => plan_err!("{} cannot be cast to {to}", SqlType::name_of(other)),
     }
+}
+
+/// Digits of the fraction that the value's type has, where the planner had to say so.
+fn precision(call: &Call) -> Result<Option<usize>> {
+    if call.len() < 3 {
+        return Ok(None);
+    }
+    Ok(call.number::<Int64Type>(2)?.get(0).and_then(|digits| usize::try_from(digits).ok()))
 }
 
 fn rows(call: &Call, fit: impl Fn(&mut String), write: impl Fn(usize, &mut String) -> Option<()>) -> Result<ArrayRef> {

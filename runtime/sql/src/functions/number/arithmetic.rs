@@ -23,7 +23,7 @@ use crate::{
 
 pub(crate) static FUNCTIONS: [Definition; 5] = [
     Definition::new("__divide", "x / y", &[Number, Number], quotient, divide)
-        .note("INT / INT is INT; by zero it fails the job. The scale of a decimal quotient is max(6, s1 + p2 + 1)."),
+        .note("INT / INT is INT; by zero it fails the job, a literal by a literal zero while it is planned. The scale of a decimal quotient is max(6, s1 + p2 + 1)."),
     Definition::new("mod", "MOD(x, y), x % y", &[Number, Number], remainder, modulo)
         .note("Of integers by zero it fails the job."),
     Definition::new("__decimal_add", "x + y (DECIMAL)", &[Number, Number], sum, |call| {

@@ -4,14 +4,19 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::datatypes::DataType;
 use datafusion::{
-    common::{DFSchema, Result, tree_node::Transformed},
-    logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, ScalarUDF, cast, expr::ScalarFunction},
+    common::{DFSchema, Result, ScalarValue, tree_node::Transformed},
+    logical_expr::{
+        BinaryExpr, Expr, ExprSchemable, Operator, ScalarUDF, cast,
+        expr::ScalarFunction,
+        planner::{ExprPlanner, PlannerResult, RawBinaryExpr},
+    },
+    sql::sqlparser::ast::BinaryOperator,
 };
 
 use crate::{
     functions::{
         definition::{FlinkFunction, is_text},
-        fault::invalid,
+        fault::{WITHOUT_FAILING, at_column, first_column, invalid},
         number::{ARITHMETIC, DecimalType},
     },
     types::SqlType,
@@ -42,6 +47,7 @@ pub(super) fn rewrite(operation: BinaryExpr, schema: &DFSchema) -> Result<Transf
         }
         Plus | Minus | Multiply | Divide | Modulo => {
             check_arithmetic(operation.op, &left, &right)?;
+            check_divisor(&operation)?;
             match (DecimalType::of(&left), DecimalType::of(&right)) {
                 (Some(a), Some(b)) => Ok(exact(operation, (left, a), (right, b))),
                 _ => Ok(Transformed::no(Expr::BinaryExpr(operation))),
@@ -82,6 +88,48 @@ fn exact(operation: BinaryExpr, left: (DataType, DecimalType), right: (DataType,
     };
     let (left, right) = (as_decimal(a, left), as_decimal(b, right));
     Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right }))
+}
+
+/// A literal divided by a literal zero fails while it is planned, as in Flink, which computes it then.
+fn check_divisor(operation: &BinaryExpr) -> Result<()> {
+    let BinaryExpr { left, op: Operator::Divide | Operator::Modulo, right } = operation else { return Ok(()) };
+    let number = |expr: &Expr| match expr {
+        Expr::Literal(value, _) if DecimalType::of(&value.data_type()).is_some() && !value.is_null() => {
+            value.cast_to(&DataType::Float64).ok()
+        }
+        _ => None,
+    };
+    match (number(left), number(right)) {
+        (Some(_), Some(ScalarValue::Float64(Some(0.0)))) => Err(invalid("division by zero", WITHOUT_FAILING)),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses arithmetic that has no meaning while DataFusion builds it, which would refuse it later and without a place.
+#[derive(Debug)]
+pub(crate) struct OperandCheck;
+
+impl ExprPlanner for OperandCheck {
+    fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        let op = match expr.op {
+            BinaryOperator::Plus => Operator::Plus,
+            BinaryOperator::Minus => Operator::Minus,
+            BinaryOperator::Multiply => Operator::Multiply,
+            BinaryOperator::Divide => Operator::Divide,
+            BinaryOperator::Modulo => Operator::Modulo,
+            _ => return Ok(PlannerResult::Original(expr)),
+        };
+        // Whole numbers are INT where they fit.
+        let type_of = |side: &Expr| match side {
+            Expr::Literal(ScalarValue::Int64(Some(number)), _) if i32::try_from(*number).is_ok() => Ok(DataType::Int32),
+            other => other.get_type(schema),
+        };
+        if let (Ok(left), Ok(right)) = (type_of(&expr.left), type_of(&expr.right)) {
+            let span = first_column(&expr.left).or_else(|| first_column(&expr.right));
+            check_arithmetic(op, &left, &right).map_err(|error| at_column(error, span))?;
+        }
+        Ok(PlannerResult::Original(expr))
+    }
 }
 
 fn is_temporal(data_type: &DataType) -> bool {

@@ -1,14 +1,28 @@
 //! LIKE: DataFusion takes a backslash as escape character, Flink none, or the one that ESCAPE names.
 
 use datafusion::{
-    common::{Result, ScalarValue, tree_node::Transformed},
+    common::{DFSchema, Result, ScalarValue, tree_node::Transformed},
     functions::string,
-    logical_expr::{Expr, Like, lit},
+    logical_expr::{Expr, ExprSchemable, Like, lit},
 };
 
-use crate::functions::fault::invalid;
+use crate::{
+    functions::{definition::is_text, fault::invalid},
+    types::SqlType,
+};
 
-pub(super) fn rewrite(like: Like) -> Result<Transformed<Expr>> {
+pub(super) fn rewrite(like: Like, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    for operand in [&like.expr, &like.pattern] {
+        match operand.get_type(schema) {
+            Ok(given) if is_text(&given) || given.is_null() => {}
+            Ok(given) => {
+                let cause = format!("LIKE compares STRINGs, not {}", SqlType::name_of(&given));
+                return Err(invalid(cause, "CAST it: CAST(x AS STRING) LIKE '1%'"));
+            }
+            // Operands without a type are DataFusion's to report.
+            Err(_) => {}
+        }
+    }
     let Like { negated, expr, pattern, escape_char, case_insensitive } = like;
     let pattern = match *pattern {
         Expr::Literal(value, metadata) => match value.try_as_str().flatten() {

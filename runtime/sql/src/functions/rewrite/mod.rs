@@ -4,23 +4,32 @@
 //! - `/` and `%` of exact numbers, and decimals with more than 38 digits, become functions of ours;
 //! - LIKE has no escape character unless ESCAPE names one;
 //! - comparisons and arithmetic between types that Flink does not mix are refused;
+//! - a bare NULL as an argument and a condition that is no BOOLEAN are refused;
 //! - IF, COALESCE and IFNULL become CASE, which evaluates only the branch that it takes.
 
 mod binary;
+mod evaluable;
 mod like;
 
+pub(crate) use binary::OperandCheck;
+pub use evaluable::evaluable;
+
+use arrow::datatypes::DataType;
 use datafusion::{
     common::{
-        DFSchema, Result, ScalarValue,
+        DFSchema, DataFusionError, Result, ScalarValue,
         tree_node::{Transformed, TreeNode},
     },
     logical_expr::{
-        Case, Expr, LogicalPlan, LogicalPlanBuilder, Union, Values,
+        Case, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Union, Values,
         expr::{AggregateFunction, ScalarFunction},
         expr_rewriter::NamePreserver,
         utils::merge_schema,
     },
 };
+
+use super::fault::{at_column, first_column, in_call, invalid};
+use crate::types::SqlType;
 
 /// Rewrites one expression over the columns of `schema`. Names of columns may change; [`flink_plan`] keeps them.
 ///
@@ -68,11 +77,20 @@ fn rewrite_values(values: &[Vec<Expr>]) -> Result<Transformed<LogicalPlan>> {
 }
 
 fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    if matches!(expr, Expr::Column(_)) {
+        return Ok(Transformed::no(expr));
+    }
+    let span = first_column(&expr);
+    meant(expr, schema).map_err(|error| at_column(error, span))
+}
+
+fn meant(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::Literal(ScalarValue::Int64(Some(number)), metadata) => Ok(match i32::try_from(number) {
             Ok(number) => Transformed::yes(Expr::Literal(ScalarValue::Int32(Some(number)), metadata)),
             Err(_) => Transformed::no(Expr::Literal(ScalarValue::Int64(Some(number)), metadata)),
         }),
+        Expr::AggregateFunction(call) if call.params.args.iter().any(is_bare_null) => Err(bare_null(call.func.name())),
         Expr::AggregateFunction(call) => Ok(Transformed::yes(Expr::AggregateFunction(star_as_it_was(call)))),
         Expr::BinaryExpr(operation) => binary::rewrite(operation, schema),
         Expr::Between(between) => {
@@ -86,13 +104,16 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             Ok(Transformed::no(Expr::InList(list)))
         }
-        Expr::Like(pattern) => like::rewrite(pattern),
+        Expr::Like(pattern) => like::rewrite(pattern, schema),
+        Expr::ScalarFunction(call) if call.args.iter().any(is_bare_null) && !takes_null(call.func.name()) => {
+            Err(bare_null(call.func.name()))
+        }
         Expr::ScalarFunction(call) if call.func.name() == "if" => match <[Expr; 3]>::try_from(call.args) {
             Ok([condition, then, otherwise]) => {
                 let when_then_expr = vec![(Box::new(condition), Box::new(then))];
                 checked(Case { expr: None, when_then_expr, else_expr: Some(Box::new(otherwise)) }, schema)
             }
-            Err(_) => Err(super::fault::invalid("IF takes three arguments", "write IF(condition, then, else)")),
+            Err(_) => Err(invalid("IF takes three arguments", "write IF(condition, then, else)")),
         },
         Expr::ScalarFunction(call) if matches!(call.func.name(), "coalesce" | "ifnull") => match first_not_null(call) {
             Expr::Case(case) => checked(case, schema),
@@ -111,12 +132,56 @@ fn checked(case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
             binary::check_mixable(first, other, schema)?;
         }
     }
-    if let Some(subject) = &case.expr {
-        for (when, _) in &case.when_then_expr {
-            binary::check_comparable(subject, when, schema)?;
+    for (when, _) in &case.when_then_expr {
+        match &case.expr {
+            Some(subject) => binary::check_comparable(subject, when, schema)?,
+            None => check_condition(when, schema)?,
         }
     }
     Ok(Transformed::yes(Expr::Case(case)))
+}
+
+fn check_condition(condition: &Expr, schema: &DFSchema) -> Result<()> {
+    match condition.get_type(schema) {
+        Ok(DataType::Boolean | DataType::Null) | Err(_) => Ok(()),
+        Ok(other) => {
+            let cause = format!("a condition must be BOOLEAN, but is {}", SqlType::name_of(&other));
+            Err(invalid(cause, "compare it with a value: x <> 0"))
+        }
+    }
+}
+
+fn is_bare_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(ScalarValue::Null, _))
+}
+
+/// Whether a function finds the type of a bare NULL from its other arguments, or needs none.
+fn takes_null(function: &str) -> bool {
+    const THOSE: [&str; 16] = [
+        "if",
+        "coalesce",
+        "ifnull",
+        "nullif",
+        "greatest",
+        "least",
+        "__cast",
+        "__try_cast",
+        "__json_value",
+        "make_array",
+        "map",
+        "row",
+        "array_append",
+        "array_has",
+        "array_position",
+        "array_prepend",
+    ];
+    THOSE.contains(&function)
+}
+
+fn bare_null(function: &str) -> DataFusionError {
+    let name = function.trim_start_matches('_').to_ascii_uppercase();
+    let error = invalid(format!("{name} of a bare NULL: it has no type"), "give it one: CAST(NULL AS STRING)");
+    in_call(error, &name)
 }
 
 /// `CASE WHEN x IS NOT NULL THEN x … ELSE z END`.

@@ -13,6 +13,6 @@ pub use unit::Unit;
 pub use zone::parse_zone;
 
 pub(crate) use convert::FUNCTIONS as CONVERSIONS;
-pub(crate) use moment::{Moment, Moments, instants_to_array, to_array};
+pub(crate) use moment::{DAY, Moment, Moments, instants_to_array, to_array};
 pub(crate) use now::FUNCTIONS as CLOCK;
 pub(crate) use parts::FUNCTIONS as PARTS;

@@ -24,6 +24,7 @@ use crate::plan::{
     graph::Step,
     named_state::NamedState,
     stream::{Column, Role, Stream, Value, WindowPart},
+    wording::name_in_sql,
 };
 
 /// A GROUP BY with its columns found in the input.
@@ -212,11 +213,11 @@ impl Translator<'_> {
     ) -> Result<String> {
         let distinct = if params.distinct { "DISTINCT " } else { "" };
         let argument = match params.args.as_slice() {
-            [argument] if !is_never_null(argument) => self.canonical(argument, schema, input)?,
+            [argument] if !is_never_null(argument) => self.named_by_lineage(argument, schema, input)?,
             _ => "*".to_owned(),
         };
         let filter = match &params.filter {
-            Some(filter) => format!(" FILTER ({})", self.canonical(filter, schema, input)?),
+            Some(filter) => format!(" FILTER ({})", self.named_by_lineage(filter, schema, input)?),
             None => String::new(),
         };
         let name = format!("{function}({distinct}{argument}){filter}").replace('`', "");
@@ -261,7 +262,7 @@ fn is_never_null(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(value, _) if *value != ScalarValue::Null && !value.is_null())
 }
 
-/// Fields of the aggregates' results as the operator puts them out, named as the plan has them.
+/// Fields of the aggregates' results as the operator puts them out, named as the plan has them, in SQL.
 pub(super) fn result_fields(
     aggregates: &[AggregateSpec],
     input: &Schema,
@@ -270,7 +271,7 @@ pub(super) fn result_fields(
     let field = |(aggregate, planned): (&AggregateSpec, &FieldRef)| {
         let data_type = aggregate.result_type(input)?;
         let nullable = aggregate.function != AggregateFunction::Count;
-        Ok(Arc::new(Field::new(planned.name(), data_type, nullable)))
+        Ok(Arc::new(Field::new(name_in_sql(planned.name()), data_type, nullable)))
     };
     aggregates.iter().zip(planned).map(field).collect()
 }
@@ -290,7 +291,7 @@ pub(super) fn result_columns(first: usize, results: &[FieldRef], aggregates: &[A
 
 /// A result as the type that the logical plan goes on with.
 pub(super) fn as_planned(column: &Column, planned: &FieldRef) -> Result<Column> {
-    let mut column = Column { name: planned.name().clone(), ..column.clone() };
+    let mut column = Column { name: name_in_sql(planned.name()), ..column.clone() };
     if column.data_type == *planned.data_type() {
         return Ok(column);
     }

@@ -13,7 +13,7 @@ use datafusion::{
         utils::{conjunction, split_conjunction},
     },
     physical_expr::{
-        PhysicalExpr,
+        PhysicalExpr, ScalarFunctionExpr,
         expressions::{BinaryExpr, CastExpr, Column as ColumnExpr, IsNotNullExpr, IsNullExpr, Literal, NotExpr},
     },
 };
@@ -22,11 +22,15 @@ use streamkeeper_operators::{Expression, ProjectFactory};
 use streamkeeper_types::{Error, Result};
 
 use super::Translator;
-use crate::plan::{
-    fingerprint::{canonical, with_columns},
-    graph::Step,
-    shown::shown,
-    stream::{Column, Pending, Role, Stream, Value},
+use crate::{
+    functions::is_comparison,
+    plan::{
+        fingerprint::{bounded, canonical, with_columns},
+        graph::Step,
+        shown::{shown, whole},
+        stream::{Column, Pending, Role, Stream, Value},
+        wording::name_in_sql,
+    },
 };
 
 impl Translator<'_> {
@@ -120,7 +124,10 @@ impl Translator<'_> {
     pub(super) fn column(&self, expr: &Expr, field: &Field, schema: &DFSchema, input: &Stream) -> Result<Column> {
         if let Some(column) = plain_column(expr) {
             let index = schema.index_of_column(column).map_err(|error| self.scope.datafusion(error, &[]))?;
-            return Ok(Column { name: field.name().clone(), ..input.columns[index].clone() });
+            let column = input.columns[index].clone();
+            // What has no name in the text keeps the one it has.
+            let is_named = name_in_sql(field.name()) != column.name;
+            return Ok(if is_named { Column { name: field.name().clone(), ..column } } else { column });
         }
         let value = substitute(self.physical(expr, schema)?, &input.columns)?;
         Ok(Column {
@@ -141,6 +148,12 @@ impl Translator<'_> {
 
     pub(super) fn canonical(&self, expr: &Expr, schema: &DFSchema, input: &Stream) -> Result<String> {
         canonical(expr, schema, &input.lineages()).map_err(|error| self.scope.datafusion(error, &[]))
+    }
+
+    /// As SQL has it, in terms of what tables say, for names of state.
+    pub(super) fn named_by_lineage(&self, expr: &Expr, schema: &DFSchema, input: &Stream) -> Result<String> {
+        let named = with_columns(expr, schema, &input.lineages());
+        named.map(|named| bounded(whole(&named))).map_err(|error| self.scope.datafusion(error, &[]))
     }
 
     /// A stream whose columns are exactly those of its head, in order.
@@ -266,6 +279,8 @@ fn cannot_fail(expr: &Arc<dyn PhysicalExpr>) -> bool {
     } else if let Some(cast) = expr.downcast_ref::<CastExpr>() {
         // CAST in the text is a function of ours; this is what brings two numbers to one type.
         cast.cast_type().is_numeric()
+    } else if let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() {
+        is_comparison(call.name())
     } else {
         expr.is::<ColumnExpr>()
             || expr.is::<Literal>()

@@ -174,7 +174,7 @@ impl Translator<'_> {
             let cause = "the default of LAG has another type than its argument";
             return Err(self.scope.invalid(SPOT, cause, "cast it to the argument's type"));
         }
-        let base = format!("LAG({})", self.canonical(argument, schema, input)?).replace('`', "");
+        let base = format!("LAG({})", self.named_by_lineage(argument, schema, input)?).replace('`', "");
         let repeated =
             others.iter().filter(|other| other.name == base || other.name.starts_with(&format!("{base} #"))).count();
         let name = if repeated == 0 { base } else { format!("{base} #{}", repeated + 1) };

@@ -19,6 +19,7 @@ use super::Translator;
 use crate::plan::{
     fault::Spot,
     stream::{Column, Keep, Pending, Role, RowNumber, Stream, Value},
+    wording::name_in_sql,
 };
 
 /// OVER clauses, wherever they stand.
@@ -107,7 +108,11 @@ impl Translator<'_> {
         use datafusion::logical_expr::ExprSchemable;
         let key = |expr: &Expr| {
             let field = expr.to_field(schema).map_err(|error| self.scope.datafusion(error, &[]))?.1;
-            self.column(expr, &field, schema, input)
+            let column = self.column(expr, &field, schema, input)?;
+            Ok(match super::calc::plain_column(expr) {
+                Some(_) => column,
+                None => Column { name: name_in_sql(&column.name), ..column },
+            })
         };
         keys.iter().map(key).collect()
     }

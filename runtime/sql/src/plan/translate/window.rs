@@ -4,7 +4,7 @@
 //! like; here they become columns that are still to be made. An aggregate by both borders works on the rows as they
 //! are; anything else that computes with the columns has the window attached to each row first.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, TimeUnit};
 use datafusion::{
@@ -18,7 +18,7 @@ use streamkeeper_engine::{Changelog, Partitioning};
 use streamkeeper_operators::{
     WindowAggregateFactory, WindowAggregateSpec, WindowAssignFactory, WindowAssignSpec, WindowSpec, WindowTime,
 };
-use streamkeeper_types::{Error, Result};
+use streamkeeper_types::{Error, Result, duration};
 
 use super::{
     Translator,
@@ -202,7 +202,15 @@ impl Translator<'_> {
             output.push(attached_column(first + index, name, part, attached));
         }
         let lineage = input.lineage.step(&kind, &lineages);
-        let schema = Stream::of_node(0, Changelog::InsertOnly, output.clone(), lineage.clone()).schema();
+        let (changelog, lateness) = match (attached.time, self.settings.allowed_lateness) {
+            (TimeKind::Processing, _) | (_, Duration::ZERO) => (Changelog::InsertOnly, Duration::ZERO),
+            (TimeKind::Rowtime, lateness) => (Changelog::Updating, lateness),
+        };
+        if changelog == Changelog::Updating {
+            // Rows that are taken back have no place in further windows: what is behind sees plain timestamps.
+            output[first..].iter_mut().for_each(|column| column.role = Role::Plain);
+        }
+        let schema = Stream::of_node(0, changelog, output.clone(), lineage.clone()).schema();
         let alias = self.next_alias();
         let keys: Vec<usize> = (0..keys).collect();
         let factory = WindowAggregateFactory::new(WindowAggregateSpec {
@@ -212,6 +220,7 @@ impl Translator<'_> {
             zone: self.zone(&attached),
             keys: keys.clone(),
             aggregates: aggregates.clone(),
+            lateness,
             output: Arc::clone(&schema),
             alias: alias.clone(),
         });
@@ -219,6 +228,9 @@ impl Translator<'_> {
         let factory = NamedState::new(factory, alias);
         let mut details = grouping_details(&output[..keys.len()], &aggregates);
         details.push(("window".to_owned(), shown(attached.tvf)));
+        if changelog == Changelog::Updating {
+            details.push(("allowed lateness".to_owned(), duration::format(lateness)));
+        }
         let step = Step {
             kind: &kind,
             keys: &lineages,
@@ -226,7 +238,7 @@ impl Translator<'_> {
             name: format!("WindowAggregate({})", shown(attached.tvf)),
             details,
             output: schema,
-            changelog: Changelog::InsertOnly,
+            changelog,
             state: factory.describe(),
             parallelism: keys.is_empty().then_some(1),
         };
@@ -243,7 +255,8 @@ impl Translator<'_> {
         for (column, wanted) in output[keys.len()..first].iter().zip(results) {
             columns.push(super::aggregate::as_planned(column, wanted)?);
         }
-        Ok(Stream { attached: Some(attached), ..Stream::of_node(head, Changelog::InsertOnly, columns, lineage) })
+        let attached = (changelog == Changelog::InsertOnly).then_some(attached);
+        Ok(Stream { attached, ..Stream::of_node(head, changelog, columns, lineage) })
     }
 
     /// How the aggregate finds a row's window.

@@ -232,3 +232,64 @@ fn views_that_double_each_other_are_refused_before_memory_ends() {
     assert_eq!(error.code, U, "{error}");
     assert!(error.cause.contains("tables"), "{error}");
 }
+
+#[test]
+fn types_that_do_not_fit_are_told_where_their_column_stands() {
+    check(&[
+        ("INSERT INTO printed SELECT auction, bidder FROM bid\nWHERE §auction = '1'", I, "BIGINT and STRING", "CAST"),
+        (
+            "INSERT INTO printed SELECT auction, bidder FROM bid\nWHERE price > 1 AND §price LIKE '1%'",
+            I,
+            "LIKE",
+            "CAST",
+        ),
+        ("INSERT INTO printed SELECT auction,\n CASE WHEN §price THEN 1 ELSE 2 END FROM bid", I, "BOOLEAN", "<> 0"),
+        (
+            "INSERT INTO printed SELECT auction,\n CASE WHEN §auction > 1 THEN price ELSE channel END FROM bid",
+            I,
+            "no common type",
+            "CAST",
+        ),
+        ("INSERT INTO printed SELECT auction, §price + channel FROM bid", I, "INT + STRING has no meaning", "CAST"),
+        ("INSERT INTO printed SELECT auction, bidder FROM bid §WHERE price", I, "BOOLEAN, but is INT", "<> 0"),
+        (
+            "INSERT INTO printed SELECT auction, COUNT(*) FROM bid GROUP BY auction\n §HAVING MAX(price) = 'x'",
+            I,
+            "INT and STRING",
+            "CAST",
+        ),
+    ]);
+}
+
+#[test]
+fn a_call_that_is_wrong_is_told_where_it_stands() {
+    check(&[
+        ("INSERT INTO files SELECT auction, §JSON_VALUE(channel, 'lax $['), 1 FROM bid", I, "", "lax $.member"),
+        ("INSERT INTO files SELECT auction, §REGEXP_EXTRACT(channel, '(', 0), 1 FROM bid", I, "regular expression", ""),
+        ("INSERT INTO files SELECT auction, §UPPER(NULL), 1 FROM bid", I, "bare NULL", "CAST(NULL AS STRING)"),
+        ("INSERT INTO printed SELECT auction, §COUNT(NULL) FROM bid GROUP BY auction", I, "bare NULL", "CAST"),
+    ]);
+}
+
+#[test]
+fn a_column_that_is_not_grouped_is_told_with_both_ways_out() {
+    check(&[(
+        "INSERT INTO printed SELECT auction, §price, COUNT(*) FROM bid GROUP BY auction",
+        I,
+        "`price` is neither grouped nor aggregated",
+        "MAX(price)",
+    )]);
+}
+
+#[test]
+fn what_exists_already_is_not_created_if_not_exists() {
+    let again = "CREATE TABLE IF NOT EXISTS plain (other INT) WITH ('connector' = 'datagen');
+                 INSERT INTO printed SELECT k, k FROM plain";
+    super::plan(again);
+    check(&[(
+        "CREATE TABLE §plain (other INT) WITH ('connector' = 'datagen');\nINSERT INTO printed SELECT k, k FROM plain",
+        I,
+        "created twice",
+        "rename",
+    )]);
+}

@@ -2,7 +2,7 @@
 
 use streamkeeper_engine::Changelog;
 
-use super::plan;
+use super::{plan, refusal};
 
 /// Names of the nodes from the source to the sink.
 fn names(statements: &str) -> Vec<String> {
@@ -35,6 +35,24 @@ fn narrow_numbers_widen_by_themselves() {
     let plan = plan("INSERT INTO printed SELECT price, price FROM bid");
     let sink = plan.graph.nodes.last().unwrap();
     assert!(sink.output.fields().iter().all(|field| field.data_type() == &arrow::datatypes::DataType::Int64));
+}
+
+#[test]
+fn windows_that_take_rows_after_their_end_update_and_a_sink_of_new_rows_refuses_them() {
+    let query = |set: &str, time: &str, sink: &str| {
+        format!(
+            "SET 'window.allowed-lateness' = '{set}'; INSERT INTO {sink} SELECT auction, COUNT(*)
+             FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR({time}), INTERVAL '10' SECOND))
+             GROUP BY auction, window_start, window_end"
+        )
+    };
+    let changelog = |text: &str| plan(text).graph.nodes.last().unwrap().changelog;
+    assert_eq!(changelog(&query("5s", "ts", "printed")), Changelog::Updating);
+    assert_eq!(changelog(&query("0s", "ts", "printed")), Changelog::InsertOnly);
+    assert_eq!(changelog(&query("5s", "pt", "printed")), Changelog::InsertOnly, "the clock knows no late rows");
+    let error = refusal(&query("5s", "ts", "files (a, n)"));
+    assert!(error.cause.contains("WindowAggregate") && error.cause.contains("new rows only"), "{error}");
+    assert!(error.way_out.as_deref().unwrap_or("").contains("allowed-lateness"), "{error}");
 }
 
 #[test]

@@ -11,8 +11,8 @@ use arrow::{
     datatypes::{DataType, Field, Fields, Int32Type, Int64Type},
 };
 use streamkeeper_state::{
-    Backend, DroppedState, Extent, KeyRows, KeySchema, KeyedOptions, KeyedState, Missing, ScanOrder, Slot,
-    SnapshotFormat, SnapshotKind, SnapshotRequest, TableSpec, Ttl, TtlRefresh, ValueField,
+    Backend, DroppedState, Extent, KeyRows, KeySchema, KeyedOptions, KeyedState, Migration, Missing, ScanOrder, Slot,
+    SnapshotFormat, SnapshotKind, SnapshotRequest, TableSpec, Ttl, TtlRefresh, ValueField, migrations,
 };
 use streamkeeper_storage::{MemoryStorage, Storage};
 use streamkeeper_types::{
@@ -488,6 +488,8 @@ pub fn a_canonical_savepoint_takes_added_and_dropped_columns(fixture: &dyn Fixtu
     let key = || KeySchema::new(vec![field("k", DataType::Int64)]).unwrap();
     let n = |name: &str| ValueField::zero(name, DataType::Int64);
     job.specs = vec![TableSpec::new("counts", key(), vec![n("m"), n("n")]).unwrap()];
+    let added = Migration { table: "counts".to_owned(), added: vec!["m".to_owned()], removed: Vec::new() };
+    assert_eq!(migrations(&handle, &job.specs, DroppedState::Refuse).unwrap(), [added]);
     job.restore(&handle).unwrap();
     let slot = job.lookup(&ints(&[1]), Missing::Skip)[0];
     assert_eq!(job.state.table(0).gather(0, &[slot]).unwrap().as_primitive::<Int64Type>().value(0), 0);
@@ -495,9 +497,12 @@ pub fn a_canonical_savepoint_takes_added_and_dropped_columns(fixture: &dyn Fixtu
 
     job.specs = vec![TableSpec::new("counts", key(), vec![n("m")]).unwrap()];
     assert_eq!(job.restore(&handle).unwrap_err().code, Code::StateIncompatible);
+    assert!(migrations(&handle, &job.specs, DroppedState::Refuse).unwrap_err().to_string().contains("n int64"));
+    assert_eq!(migrations(&handle, &job.specs, DroppedState::Allow).unwrap()[0].removed, ["n"]);
+    assert!(migrations(&handle, &[], DroppedState::Refuse).is_err(), "an operator without state any more");
     job.dropped = DroppedState::Allow;
     job.restore(&handle).unwrap();
-    assert_eq!(job.read(1, 0), Some(0));
+    assert_eq!(job.read(1, 0), None, "a row of which nothing is kept begins anew");
 }
 
 pub fn a_missing_or_torn_file_is_named(fixture: &dyn Fixture) {
