@@ -8,6 +8,7 @@
 
 mod barrier;
 pub mod control;
+pub mod rest;
 mod metrics;
 mod task;
 
