@@ -48,6 +48,9 @@ pub struct CheckpointView {
     pub uploaded_bytes: u64,
     /// Of everything that it refers to.
     pub full_bytes: u64,
+    /// Of a completed one: the folder's URL, which `--restore` takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// Parts of the tasks; only in the answer for one checkpoint, and only while the JobManager remembers them.
