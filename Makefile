@@ -10,7 +10,8 @@ setup:           ## install what a build needs and is missing, build RocksDB onc
 run: setup       ## run the main job over a real web-server log
 	cargo run --bin streamkeeper -- run examples/api-hits.yaml
 
-test: setup      ## all tests
+test:            ## all tests; builds the real servers first that some of them run against
+	@tools/setup services
 	cargo test --workspace
 
 check: setup     ## what CI checks besides the tests
