@@ -1,8 +1,12 @@
 //! What can be asked on the command line.
 
+mod job;
+
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use job::{Connection, Job, JobCommand, Waiting, Watch};
 
 /// Exactly-once, stateful stream processing: the same StreamJob on a laptop and on Kubernetes.
 #[derive(Debug, Parser)]
@@ -54,6 +58,9 @@ pub enum Command {
     /// Run tasks for a JobManager.
     #[command(name = "taskmanager", after_help = TASKMANAGER_EXAMPLES)]
     TaskManager(TaskManager),
+    /// Ask a running job, or tell it what to do, over REST.
+    #[command(after_help = job::EXAMPLES)]
+    Job(Job),
 }
 
 const JOBMANAGER_EXAMPLES: &str = "Examples:
@@ -69,7 +76,9 @@ const RUN_EXAMPLES: &str = "Examples:
   streamkeeper run job.yaml --discard-state                  # forget existing state, on purpose";
 const PLAN_EXAMPLES: &str = "Examples:
   streamkeeper plan examples/api-hits.yaml
-  streamkeeper plan examples/api-hits.yaml --output dot | dot -Tsvg > plan.svg";
+  streamkeeper plan examples/api-hits.yaml --output dot | dot -Tsvg > plan.svg
+  streamkeeper plan job.yaml --against http://127.0.0.1:8081      # what an edit keeps and drops of the running job
+  streamkeeper plan job.yaml --against s3://state/job/savepoints/friday";
 const TEST_EXAMPLES: &str =
     "A case has, for each source, `input` (lines) or `generate` (random rows of a seed), and for each sink \
 `output` (rows) or `oracle` (a SELECT in DataFusion's dialect over the inputs). e2e/sql/README.md shows each field.
@@ -125,6 +134,13 @@ pub enum Backend {
 pub struct Plan {
     /// File with the StreamJob.
     pub job: PathBuf,
+    /// Show instead what the job would keep, migrate, begin anew and drop of this state: a snapshot's folder or URL, a name
+    /// below the job's `savepoints` folder, or the REST URL of the running job, whose newest snapshot counts.
+    #[arg(long, value_name = "SNAPSHOT|URL")]
+    pub against: Option<String>,
+    /// A file with the token that the JobManager asks for.
+    #[arg(long, value_name = "FILE", requires = "against")]
+    pub token_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -162,6 +178,10 @@ pub struct JobManager {
     /// Where TaskManagers connect.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:6123")]
     pub listen: SocketAddr,
+    /// Where `streamkeeper job`, curl and Prometheus find the job, as in 127.0.0.1:8081; off unless given. With
+    /// --token-file callers need the token as well, except for /healthz and /metrics.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub rest: Option<SocketAddr>,
     /// Host by which others reach this process, if not the one it listens on.
     #[arg(long, value_name = "HOST")]
     pub advertise: Option<String>,
@@ -199,6 +219,9 @@ pub struct TaskManager {
     /// Where other TaskManagers connect; port 0 is any free one.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:0")]
     pub data_listen: SocketAddr,
+    /// Where Prometheus finds /metrics, as in 127.0.0.1:9249; off unless given, so that several fit one machine.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub metrics: Option<SocketAddr>,
     /// Host by which other TaskManagers reach this one, if not the one it listens on.
     #[arg(long, value_name = "HOST")]
     pub advertise: Option<String>,

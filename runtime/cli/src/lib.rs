@@ -4,6 +4,7 @@
 //! read from a file, ready to run). [`harness`] runs a job with a crash in the middle; `streamkeeper test` and the SQL
 //! tests share it.
 
+pub mod against;
 pub mod args;
 pub mod commands;
 pub mod harness;
@@ -14,5 +15,7 @@ pub mod migration;
 pub mod operator_state;
 pub mod progress;
 pub mod report;
+pub mod rest;
 pub mod results;
+pub mod screen;
 pub mod sql_types;

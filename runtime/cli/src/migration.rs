@@ -40,6 +40,22 @@ pub fn lines(preview: &Preview) -> Vec<String> {
     lines
 }
 
+/// What becomes of each operator that has state or had some: its name, the word for it, and the columns that change.
+#[must_use]
+pub fn mapping(preview: &Preview) -> Vec<[String; 3]> {
+    let row = |operator: &String, fate: &str, columns: String| [operator.clone(), fate.to_owned(), columns];
+    let plain = |fate: &'static str| move |operator: &String| row(operator, fate, String::new());
+    let mut rows: Vec<_> = preview.kept.iter().map(plain("kept")).collect();
+    for change in &preview.changes {
+        let added = change.migration.added.iter().map(|column| format!("`{column}` starts empty"));
+        let removed = change.migration.removed.iter().map(|column| format!("`{column}` is dropped"));
+        rows.push(row(&change.operator, "migrated", added.chain(removed).collect::<Vec<_>>().join(", ")));
+    }
+    rows.extend(preview.new.iter().map(plain("new")));
+    rows.extend(preview.dropped.iter().map(plain("dropped")));
+    rows
+}
+
 #[cfg(test)]
 mod tests {
     use streamkeeper_jobmanager::shell::StateChange;
@@ -55,6 +71,7 @@ mod tests {
             Migration { table: "groups".to_owned(), added: texts(&["SUM(v)"]), removed: texts(&["COUNT(*)"]) };
         let preview = Preview {
             from: CheckpointId(3),
+            kept: texts(&["Source"]),
             new: texts(&["Rank"]),
             dropped: texts(&["Window"]),
             changes: vec![StateChange { operator: "Group".to_owned(), migration }],
@@ -69,7 +86,18 @@ mod tests {
                 "Window: is gone: its state is dropped",
             ]
         );
-        let nothing = Preview { from: CheckpointId(3), new: vec![], dropped: vec![], changes: vec![] };
+        let mapping = mapping(&preview);
+        let mapping: Vec<_> = mapping.iter().map(|row| row.each_ref().map(String::as_str)).collect();
+        assert_eq!(
+            mapping,
+            [
+                ["Source", "kept", ""],
+                ["Group", "migrated", "`SUM(v)` starts empty, `COUNT(*)` is dropped"],
+                ["Rank", "new", ""],
+                ["Window", "dropped", ""],
+            ]
+        );
+        let nothing = Preview { from: CheckpointId(3), kept: vec![], new: vec![], dropped: vec![], changes: vec![] };
         assert!(!nothing.drops_state() && lines(&nothing).is_empty());
     }
 }

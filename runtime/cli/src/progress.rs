@@ -191,7 +191,7 @@ fn line(status: &JobStatus, figures: &Figures, rate: f64) -> String {
 }
 
 /// `1 234 567`.
-fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -204,7 +204,7 @@ fn grouped(number: u64) -> String {
 }
 
 /// `84k`, `1.2M`.
-fn short(number: f64) -> String {
+pub(crate) fn short(number: f64) -> String {
     match number {
         n if n >= 1e6 => format!("{:.1}M", n / 1e6),
         n if n >= 1e3 => format!("{:.0}k", n / 1e3),

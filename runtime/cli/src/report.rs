@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{Cell, ContentArrangement, Table, presets};
 use serde::Serialize;
 use streamkeeper_types::{Code, Error, Fault, Result};
 
@@ -70,8 +70,16 @@ pub fn json(value: &impl Serialize) -> Result<()> {
 /// # Errors
 /// As [`json`].
 pub fn json_line(value: &impl Serialize) -> Result<()> {
-    line(&serde_json::to_string(value).map_err(|e| Error::internal(e.to_string()))?);
+    line(&json_text(value)?);
     Ok(())
+}
+
+/// One JSON document without a line break.
+///
+/// # Errors
+/// As [`json`].
+pub fn json_text(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|e| Error::internal(e.to_string()))
 }
 
 /// A time as `2026-01-31 10:05:03`, UTC.
@@ -83,7 +91,7 @@ pub fn time(millis: streamkeeper_types::Millis) -> String {
 
 /// A table that fits the terminal.
 #[must_use]
-pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
+pub fn table<C: Into<Cell>>(header: &[&str], rows: Vec<Vec<C>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_header(header.to_vec());
     for row in rows {

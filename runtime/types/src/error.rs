@@ -113,6 +113,22 @@ codes! {
     CheckpointsFailing = "CHECKPOINTS_FAILING", External;
     /// A savepoint or checkpoint that somebody asked for did not complete; the job goes on.
     SavepointFailed = "SAVEPOINT_FAILED", External;
+    /// A request to the REST API that cannot be read: its path, query, headers or body.
+    RequestInvalid = "REQUEST_INVALID", User;
+    /// The body of a request is larger than the REST API takes.
+    RequestTooLarge = "REQUEST_TOO_LARGE", User;
+    /// The REST API has no such path, job, vertex, checkpoint, savepoint or request.
+    NotFound = "NOT_FOUND", User;
+    /// A request contradicts what is there, such as the name of a savepoint that is taken.
+    Conflict = "CONFLICT", User;
+    /// A request without the bearer token, with another one, or from a page of another site.
+    Unauthorized = "UNAUTHORIZED", User;
+    /// This JobManager does not lead the job, or not yet.
+    NotLeading = "NOT_LEADING", External;
+    /// More is under way than the REST API takes, or a request took too long.
+    Overloaded = "OVERLOADED", External;
+    /// Nobody answers in time at a REST address, or somebody who is no JobManager of Streamkeeper.
+    RestUnreachable = "REST_UNREACHABLE", External;
     /// The job was cancelled.
     Cancelled = "CANCELLED", User;
     /// A test of `streamkeeper test` gives other rows than expected.

@@ -1,5 +1,6 @@
 //! One module a command.
 
+mod job;
 mod jobmanager;
 mod plan;
 mod run;
@@ -25,5 +26,6 @@ pub fn execute(arguments: &Arguments) -> Result<()> {
         Command::State(state) => state::execute(state, global),
         Command::JobManager(manager) => jobmanager::execute(manager, global),
         Command::TaskManager(manager) => taskmanager::execute(manager),
+        Command::Job(job) => job::execute(job, global),
     }
 }

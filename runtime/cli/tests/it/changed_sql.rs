@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::example::{BINARY, assert_success};
+use crate::{
+    example::{BINARY, assert_success},
+    scripted_server::{Scripted, says},
+};
 
 const JOB: &str = "apiVersion: streamkeeper.dev/v1alpha1
 kind: StreamJob
@@ -108,4 +111,55 @@ fn an_added_aggregate_starts_empty_and_the_others_go_on() {
     let sum: i64 = last.trim_end_matches(']').rsplit(", ").next().unwrap().parse().unwrap();
     assert!(last.starts_with("+U[3, 800,") && 0 < sum && sum < total, "{last}, all of it: {total}");
     assert!(text.contains("busy") && text.contains("back-pressured"), "{text}");
+}
+
+/// `plan --against` of the job, its exit code checked.
+fn against(folder: &Path, place: &str, format: &str) -> String {
+    let mut command = Command::new(BINARY);
+    command.arg("plan").arg(folder.join("job.yaml")).args(["--against", place, "--output", format]);
+    let output = command.output().unwrap();
+    assert_success(&output);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_plan_against_a_snapshot_or_a_running_job_shows_what_an_edit_keeps_and_drops() {
+    let folder = stopped();
+    let savepoints = folder.path().join(".streamkeeper/default/totals/savepoints");
+    let savepoint = fs::read_dir(&savepoints).unwrap().next().unwrap().unwrap().path();
+    let (path, name) = (savepoint.to_str().unwrap(), savepoint.file_name().unwrap().to_str().unwrap());
+    let text = against(folder.path(), path, "text");
+    assert!(text.contains("of default/totals") && text.contains("no state would be dropped"), "{text}");
+    let kept = text.lines().filter(|line| line.trim_end().ends_with("kept")).count();
+    assert!(kept >= 2 && !text.contains("migrated"), "positions of the source, and the groups: {text}");
+
+    edit(folder.path(), "k, CAST(1 AS BIGINT), SUM(v)");
+    let text = against(folder.path(), name, "text");
+    let migrated = text.lines().find(|line| line.contains("migrated")).unwrap();
+    assert!(migrated.contains("`SUM(bids.v)` starts empty, `COUNT(*)` is dropped"), "{text}");
+    assert!(text.contains("kept") && text.contains("--allow-dropped-state"), "{text}");
+
+    // A running job says where its newest snapshot lies.
+    let last = serde_json::json!({
+        "id": 2, "kind": "checkpoint", "state": "completed", "triggered_at": 0, "acknowledged": 1, "tasks": 1,
+        "start_delay_us": 0, "alignment_us": 0, "sync_us": 0, "async_us": 0, "uploaded_bytes": 0, "full_bytes": 0,
+        "location": format!("file://{path}"),
+    });
+    let view = serde_json::json!({
+        "id": "default.totals", "namespace": "default", "name": "totals", "phase": "running", "parallelism": 1,
+        "bounds": { "least": 1, "target": 1 }, "slots": 1, "max_parallelism": 128, "generation": 1, "started_at": 0,
+        "restarts": 0, "vertices": [],
+        "checkpoints": { "completed": 1, "failed": 0, "in_progress": 0, "last": last },
+    });
+    let server = Scripted::start([("GET /jobs/default.totals", vec![says(view)])]);
+    let json: Value = serde_json::from_str(&against(folder.path(), &server.url(), "json")).unwrap();
+    let restore = &json["restore"];
+    assert_eq!(restore["changes"][0]["removed"][0], "COUNT(*)", "{json}");
+    assert!(restore["dropsState"] == true && restore["location"] == path, "{json}");
+    assert!(json["nodes"].as_array().is_some_and(|nodes| !nodes.is_empty()), "the dataflow is there too: {json}");
+
+    let mut missing = Command::new(BINARY);
+    let missing =
+        missing.arg("plan").arg(folder.path().join("job.yaml")).args(["--against", "nowhere"]).output().unwrap();
+    assert!(missing.status.code() == Some(1) && stderr(&missing).contains("FILE_UNREADABLE"), "{}", stderr(&missing));
 }

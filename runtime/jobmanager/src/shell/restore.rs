@@ -130,6 +130,8 @@ pub(super) fn vertices(graph: &JobGraph) -> Vec<RestoreVertex> {
 pub struct Preview {
     /// The snapshot that the job would begin with.
     pub from: CheckpointId,
+    /// Operators that go on with their state as it is.
+    pub kept: Vec<String>,
     /// Operators with keyed state that the snapshot does not know: they begin empty.
     pub new: Vec<String>,
     /// Operators of the snapshot whose state no operator of the job takes.
@@ -170,15 +172,35 @@ pub fn preview(
             }
         }
     };
+    preview_of(&manifest, graph, parallelism, max_parallelism).map(Some)
+}
+
+/// [`preview`] for one snapshot, wherever it lies.
+///
+/// # Errors
+/// The snapshot's state does not fit the job whatever is agreed to.
+pub fn preview_of(
+    manifest: &Manifest,
+    graph: &StreamGraph,
+    parallelism: u32,
+    max_parallelism: Option<u32>,
+) -> Result<Preview> {
     let derived = key_group::default_max_parallelism(parallelism);
     let graph = JobGraph::chain(graph, parallelism, derived);
     let wanted = max_parallelism.map_or(MaxParallelism::Derived(derived), MaxParallelism::Set);
-    let plan = restore::assign(&manifest, &vertices(&graph), wanted, DroppedState::Allow)?;
-    let changes = state_changes(&manifest, &graph, &plan, DroppedState::Allow)?;
-    let is_new = |node: &&Node| !manifest.operators.iter().any(|operator| operator.id == node.id);
-    let nodes = graph.vertices.iter().flat_map(|vertex| &vertex.nodes);
-    let new = nodes.filter(is_new).filter(|node| !node.tables().is_empty()).map(|node| node.name.clone()).collect();
-    Ok(Some(Preview { from: manifest.checkpoint, new, dropped: plan.dropped, changes }))
+    let plan = restore::assign(manifest, &vertices(&graph), wanted, DroppedState::Allow)?;
+    let changes = state_changes(manifest, &graph, &plan, DroppedState::Allow)?;
+    let (mut kept, mut new) = (Vec::new(), Vec::new());
+    for node in graph.vertices.iter().flat_map(|vertex| &vertex.nodes) {
+        match manifest.operators.iter().find(|operator| operator.id == node.id) {
+            Some(old) if old.has_state() && changes.iter().all(|change| change.operator != node.name) => {
+                kept.push(node.name.clone());
+            }
+            None if !node.tables().is_empty() => new.push(node.name.clone()),
+            Some(_) | None => {}
+        }
+    }
+    Ok(Preview { from: manifest.checkpoint, kept, new, dropped: plan.dropped, changes })
 }
 
 /// The assignment in the engine's words.
