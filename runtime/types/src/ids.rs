@@ -19,7 +19,7 @@ impl CheckpointId {
 }
 
 /// Number of a JobManager's reign over one job. A higher one fences every lower one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Generation(pub u64);
 

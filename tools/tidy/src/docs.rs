@@ -1,10 +1,12 @@
-//! `docs/reference/*.md`, from the schema and the tables in code: options, connectors, functions, error codes.
+//! `docs/reference/*`, from the schema, the tables and the routes in code: options, connectors, functions, error codes,
+//! metrics, the REST API.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use streamkeeper_api::config::{Kind, OPTIONS, Standing};
 use streamkeeper_api::crd::{self, Crd};
+use streamkeeper_jobmanager::metrics::{self, Server};
 use streamkeeper_types::{Code, Fault};
 
 use crate::generated::File;
@@ -21,6 +23,8 @@ pub fn files() -> Vec<File> {
         file("savepoint.md", kind_page("Savepoint", crd::savepoint())),
         file("config.md", config()),
         file("errors.md", errors()),
+        file("metrics.md", metrics()),
+        file("openapi.json", streamkeeper_jobmanager::rest::openapi_json()),
         file("connectors.md", streamkeeper_connectors::reference()),
         file("sql-functions.md", format!("{HEAD}{}", streamkeeper_sql::functions::reference_markdown())),
     ]
@@ -86,6 +90,27 @@ fn errors() -> String {
             Fault::Internal => "us: please report it",
         };
         let _ = writeln!(page, "| `{code}` | {who} | {} |", code.meaning());
+    }
+    page
+}
+
+fn metrics() -> String {
+    let mut page = format!(
+        "{HEAD}# Metrics\n\nIn OpenMetrics text, which Prometheus reads, without a token: a JobManager serves them at `/metrics` \
+         of its `--rest` address, a TaskManager at `/metrics` of `--metrics`, such as `127.0.0.1:9249`; both are off unless \
+         given. Counters of vertices and subtasks begin anew with each deployment. `vertex` is its number in the plan.\n"
+    );
+    let parts = [
+        (Server::Both, "Of every process"),
+        (Server::JobManager, "Of JobManagers"),
+        (Server::TaskManager, "Of TaskManagers"),
+    ];
+    for (server, title) in parts {
+        let _ = write!(page, "\n## {title}\n\n| Metric | Kind | Labels | Meaning |\n|---|---|---|---|\n");
+        for metric in metrics::ALL.iter().filter(|metric| metric.server == server) {
+            let labels = if metric.labels.is_empty() { "–".to_owned() } else { metric.labels.join(", ") };
+            let _ = writeln!(page, "| `{}` | {} | {labels} | {} |", metric.name, metric.kind, metric.help);
+        }
     }
     page
 }

@@ -13,8 +13,8 @@ use streamkeeper_protocol::{CheckpointKind, FromTask, SnapshotFormat, TaskReport
 use streamkeeper_types::{AttemptId, Code, Error, Fault, FileRef, Generation, Millis, Result};
 
 use super::{
-    Bounds, CheckpointCoordinator, CheckpointOptions, CheckpointRequest, Command, Event, Inherited, JobEnd, Origin,
-    Scheduler, Sharing, Stored, Timer,
+    Bounds, CheckpointCoordinator, CheckpointOptions, CheckpointRequest, Command, Event, Exception, ExceptionHistory,
+    Inherited, JobEnd, Origin, Scheduler, Sharing, Stored, Timer,
     coordinator::TaskPhase,
     failover::{Failover, RestartStrategy, Verdict},
     options::millis,
@@ -77,8 +77,7 @@ pub struct Job {
     reshaping: Option<Reshaping>,
     /// What the job wants to become once it is deployed, when that was decided while it was being deployed.
     cancelled: bool,
-    /// The latest failure, for people.
-    last_failure: Option<Error>,
+    exceptions: ExceptionHistory,
     random: SplitMix,
 }
 
@@ -100,8 +99,8 @@ impl Job {
         let coordinator = CheckpointCoordinator::new(generation, options, inherited, first_delay)?;
         let failover = Failover::new(restart);
         let phase = JobPhase::Created;
-        let (cancelled, last_failure, reshaping) = (false, None, None);
-        Ok(Self { coordinator, scheduler, failover, phase, reshaping, cancelled, last_failure, random })
+        let (cancelled, exceptions, reshaping) = (false, ExceptionHistory::default(), None);
+        Ok(Self { coordinator, scheduler, failover, phase, reshaping, cancelled, exceptions, random })
     }
 
     /// Takes in an event at time `now`; the commands are executed in order.
@@ -117,7 +116,7 @@ impl Job {
             Noticed::Nothing => {}
             Noticed::Start => self.deploy(&mut commands, now),
             Noticed::Deployed => self.deployed(&mut commands, now),
-            Noticed::Failed(error) => self.fail(error, &mut commands, now),
+            Noticed::Failed(error, task) => self.fail(error, task, &mut commands, now),
             Noticed::Ended(attempt) => self.ended(attempt),
             Noticed::PauseOver => self.pause_over(&mut commands, now),
             Noticed::Result(Stored::Done) => self.end(JobEnd::Finished, &mut commands),
@@ -132,7 +131,7 @@ impl Job {
         if let Some(error) = self.coordinator.take_failure()
             && self.phase == JobPhase::Running
         {
-            self.fail(error, &mut commands, now);
+            self.fail(error, None, &mut commands, now);
         }
         self.look(&mut commands, now);
         commands
@@ -156,7 +155,12 @@ impl Job {
 
     #[must_use]
     pub fn last_failure(&self) -> Option<&Error> {
-        self.last_failure.as_ref()
+        self.exceptions.entries().next_back().map(|exception| &exception.error)
+    }
+
+    #[must_use]
+    pub fn exceptions(&self) -> &ExceptionHistory {
+        &self.exceptions
     }
 
     #[must_use]
@@ -173,7 +177,7 @@ impl Job {
         match event {
             Event::Start if self.phase == JobPhase::Created => Noticed::Start,
             Event::Deployed { .. } => Noticed::Deployed,
-            Event::DeployFailed(error) => Noticed::Failed(error.clone()),
+            Event::DeployFailed(error) => Noticed::Failed(error.clone(), None),
             Event::FromTask(FromTask { attempt, report: TaskReport::State(state) }) => {
                 self.notice_state(*attempt, state)
             }
@@ -194,7 +198,7 @@ impl Job {
         match (&self.phase, state) {
             (JobPhase::Stopping(_), state) if state.is_terminal() => Noticed::Ended(attempt),
             (JobPhase::Running, TaskState::Failed(error)) if self.coordinator.tasks().is_current(attempt) => {
-                Noticed::Failed(error.clone())
+                Noticed::Failed(error.clone(), Some(attempt))
             }
             _ => Noticed::Nothing,
         }
@@ -214,7 +218,7 @@ impl Job {
             }
             Admission::NoSlots(error) => {
                 self.phase = JobPhase::Waiting;
-                self.fail(error, commands, now);
+                self.fail(error, None, commands, now);
             }
         }
     }
@@ -228,7 +232,7 @@ impl Job {
     }
 
     /// Restarts the whole job, or gives up.
-    fn fail(&mut self, error: Error, commands: &mut Vec<Command>, now: Millis) {
+    fn fail(&mut self, error: Error, task: Option<AttemptId>, commands: &mut Vec<Command>, now: Millis) {
         if !matches!(self.phase, JobPhase::Running | JobPhase::Deploying | JobPhase::Waiting) {
             return;
         }
@@ -238,7 +242,6 @@ impl Job {
             Some(savepoint) => error.at(format!("after savepoint `{}` completed", savepoint.manifest)),
             None => error,
         };
-        self.last_failure = Some(error.clone());
         // What only a person can mend (a bad record, a missing file, a full disk) fails the same way after each restart.
         let verdict = match error.fault() {
             Fault::User => Verdict::GiveUp,
@@ -253,6 +256,8 @@ impl Job {
                 Next::Redeploy { pausing: true }
             }
         };
+        let restarted = matches!(next, Next::Redeploy { .. });
+        self.exceptions.record(Exception { at: now, error: error.clone(), task, restarted });
         self.stop(next, &error, commands, now);
     }
 
@@ -405,7 +410,8 @@ enum Noticed {
     Nothing,
     Start,
     Deployed,
-    Failed(Error),
+    /// With the task, if it was one.
+    Failed(Error, Option<AttemptId>),
     Ended(AttemptId),
     PauseOver,
     Result(Stored),

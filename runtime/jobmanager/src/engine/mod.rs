@@ -12,6 +12,7 @@
 mod command;
 pub mod coordinator;
 mod event;
+mod exceptions;
 pub mod failover;
 mod job;
 mod options;
@@ -22,8 +23,9 @@ mod topology;
 pub use command::{Command, JobEnd, Timer};
 pub use coordinator::{CheckpointCoordinator, Inherited};
 pub use event::{CheckpointRequest, Event, Origin, RequestId, Stored};
+pub use exceptions::{Exception, ExceptionHistory};
 pub use job::{Job, JobPhase, Restored};
 pub use options::{CheckpointOptions, Sharing};
 pub use scheduler::{Bounds, Rescale, RescaleCause, RescaleOutcome, Scheduler, SchedulerOptions};
-pub use statistics::{CheckpointHistory, CheckpointOutcome, CheckpointStatistics};
+pub use statistics::{CheckpointHistory, CheckpointOutcome, CheckpointStatistics, TaskPart};
 pub use topology::{JobTopology, TopologyInput, TopologyOperator, TopologyVertex, Wiring};

@@ -3,13 +3,15 @@
 use std::collections::VecDeque;
 
 use streamkeeper_protocol::{CheckpointKind, CheckpointMetrics};
-use streamkeeper_types::{CheckpointId, Error, Millis};
+use streamkeeper_types::{CheckpointId, Error, Millis, SubtaskId};
 
 /// One checkpoint, under way or over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckpointStatistics {
     pub id: CheckpointId,
     pub kind: CheckpointKind,
+    /// Its folder in the job's folder.
+    pub folder: String,
     pub triggered: Millis,
     /// When it ended.
     pub ended: Option<Millis>,
@@ -18,6 +20,15 @@ pub struct CheckpointStatistics {
     /// Tasks that have to acknowledge.
     pub tasks: usize,
     /// Times are the slowest task's; bytes are sums.
+    pub metrics: CheckpointMetrics,
+    /// Each task that has acknowledged, in the order in which they did.
+    pub parts: Vec<TaskPart>,
+}
+
+/// One task's part of a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskPart {
+    pub subtask: SubtaskId,
     pub metrics: CheckpointMetrics,
 }
 
@@ -30,7 +41,7 @@ pub enum CheckpointOutcome {
     InDoubt,
 }
 
-/// The newest checkpoints and how many there were.
+/// The newest checkpoints, without their tasks' parts, and how many there were.
 #[derive(Debug, Clone, Default)]
 pub struct CheckpointHistory {
     limit: usize,
@@ -40,9 +51,27 @@ pub struct CheckpointHistory {
 }
 
 impl CheckpointStatistics {
+    /// Everything but the tasks' parts.
+    #[must_use]
+    pub fn summary(&self) -> Self {
+        Self {
+            id: self.id,
+            kind: self.kind,
+            folder: self.folder.clone(),
+            triggered: self.triggered,
+            ended: self.ended,
+            outcome: self.outcome.clone(),
+            acknowledged: self.acknowledged,
+            tasks: self.tasks,
+            metrics: self.metrics.clone(),
+            parts: Vec::new(),
+        }
+    }
+
     /// Takes in one task's part.
-    pub(crate) fn acknowledge(&mut self, task: &CheckpointMetrics) {
+    pub(crate) fn acknowledge(&mut self, subtask: SubtaskId, task: &CheckpointMetrics) {
         self.acknowledged += 1;
+        self.parts.push(TaskPart { subtask, metrics: task.clone() });
         let slowest = |all: &mut u64, task: u64| *all = (*all).max(task);
         slowest(&mut self.metrics.start_delay_us, task.start_delay_us);
         slowest(&mut self.metrics.alignment_us, task.alignment_us);
@@ -63,7 +92,7 @@ impl CheckpointHistory {
         self.entries.iter()
     }
 
-    pub(crate) fn record(&mut self, statistics: CheckpointStatistics) {
+    pub(crate) fn record(&mut self, statistics: &CheckpointStatistics) {
         match statistics.outcome {
             CheckpointOutcome::Completed => self.completed += 1,
             CheckpointOutcome::Failed(_) => self.failed += 1,
@@ -71,7 +100,7 @@ impl CheckpointHistory {
         }
         // One that was in doubt and gets known replaces its entry.
         self.entries.retain(|entry| entry.id != statistics.id);
-        self.entries.push_back(statistics);
+        self.entries.push_back(statistics.summary());
         while self.entries.len() > self.limit {
             self.entries.pop_front();
         }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use crossbeam_channel::{RecvTimeoutError, Sender};
+use crossbeam_channel::RecvTimeoutError;
 use streamkeeper_checkpoint::{
     CompletedCheckpoint, files,
     log::{AppendError, Completion, JobLog, Record},
@@ -15,19 +15,20 @@ use streamkeeper_engine::{Deployment, JobGraph, TaskDeployment, ToCoordinator};
 use streamkeeper_protocol::{FromTask, TaskReport, ToTask};
 use streamkeeper_storage::{StorageError, crash_points};
 use streamkeeper_types::{AttemptId, CheckpointId, Code, Error, Millis, Result, SubtaskId};
+use tokio::sync::oneshot;
 
 use super::{
     JobOutcome, JobSpec, StatusBoard, TaskManagers,
     coordinators::{Coordinators, ReaderMessage},
+    disposal,
     inbox::{Mail, Message, SnapshotWish},
     janitor::Janitor,
     restore,
-    status::{Figures, LastCheckpoint, Phase},
+    status::Figures,
     topology::topology,
 };
 use crate::engine::{
-    CheckpointOutcome, CheckpointRequest, CheckpointStatistics, Command, Event, Job, JobEnd, JobPhase, Origin,
-    RequestId, Restored, Stored, Timer, coordinator::TaskPhase,
+    CheckpointRequest, Command, Event, Job, JobEnd, Origin, RequestId, Restored, Stored, Timer, coordinator::TaskPhase,
 };
 
 /// The thread wakes at least this often.
@@ -49,12 +50,11 @@ pub(super) struct Driver {
 pub(super) struct DriverState {
     coordinators: Coordinators,
     timers: BTreeMap<Timer, Millis>,
-    requests: HashMap<RequestId, Sender<Result<CompletedCheckpoint>>>,
+    requests: HashMap<RequestId, oneshot::Sender<Result<CompletedCheckpoint>>>,
     next_request: u64,
-    deployments: u32,
+    pub(super) deployments: u32,
     /// When the deployment began whose tasks do not all run yet.
-    deploying_since: Option<Millis>,
-    figures: Figures,
+    pub(super) deploying_since: Option<Millis>,
     end: Option<JobEnd>,
     /// What became known of earlier appends, for the engine.
     settled: Vec<Event>,
@@ -69,7 +69,6 @@ impl DriverState {
             next_request: 0,
             deployments: 0,
             deploying_since: None,
-            figures: Figures::default(),
             end: None,
             settled: Vec::new(),
         }
@@ -104,7 +103,7 @@ impl Driver {
         self.mail.abandoned.load(Ordering::SeqCst)
     }
 
-    fn now(&self) -> Millis {
+    pub(super) fn now(&self) -> Millis {
         self.spec.clock.now()
     }
 
@@ -145,19 +144,23 @@ impl Driver {
             }
             Message::FromTask(FromTask { attempt, report: TaskReport::Metrics(metrics) }) => {
                 if self.is_current(attempt) {
-                    self.state.figures.on_metrics(attempt.subtask, metrics);
+                    self.board.change_figures(|figures| figures.on_metrics(attempt.subtask, metrics));
                     self.show();
                 }
             }
             Message::FromTask(report) => {
                 if let (TaskReport::State(state), true) = (&report.report, self.is_current(report.attempt)) {
-                    self.state.figures.on_state(report.attempt.subtask, state);
+                    self.board.change_figures(|figures| figures.on_state(report.attempt.subtask, state));
                 }
                 self.feed(Event::FromTask(report));
             }
             Message::Snapshot(wish) => self.on_wish(wish),
             Message::Deleted(discard) => self.feed(Event::Deleted { discard }),
             Message::Cancel => self.feed(Event::Cancel),
+            Message::MayDispose { folder, answer } => {
+                // Whoever asked may have gone.
+                let _ = answer.send(self.may_dispose(&folder));
+            }
             Message::Rescale(bounds) => self.feed(Event::Rescale(bounds)),
             Message::Slots { lost } => self.on_slots(lost),
         }
@@ -169,6 +172,14 @@ impl Driver {
         for (attempt, error) in lost {
             self.feed(Event::TaskLost { attempt, error });
         }
+    }
+
+    /// Whether a savepoint may be removed. Only a reign that still leads can say so.
+    fn may_dispose(&mut self, folder: &str) -> Result<()> {
+        self.log.check_reign()?;
+        disposal::refuse_if_written(folder, self.job.coordinator().is_writing_to(folder))?;
+        let manifest = disposal::manifest(self.spec.storage.as_ref(), folder)?;
+        disposal::check(self.log.state(), &self.spec.full_name(), folder, &manifest)
     }
 
     fn is_current(&self, attempt: AttemptId) -> bool {
@@ -272,7 +283,7 @@ impl Driver {
                 None
             }
             Command::RecordStatistics(statistics) => {
-                self.record(&statistics);
+                self.record(*statistics);
                 None
             }
             Command::Deploy { parallelism } => {
@@ -390,7 +401,8 @@ impl Driver {
                 tasks.push(TaskDeployment { attempt: attempt_of(subtask), restore });
             }
         }
-        self.state.figures.clear();
+        self.board.change_figures(Figures::clear);
+        self.show_plan();
         let attempts = tasks.iter().map(|task| task.attempt).collect();
         self.task_managers.deploy(Deployment { graph: Arc::clone(&self.graph), tasks })?;
         let greetings = self.state.coordinators.greet()?;
@@ -400,53 +412,6 @@ impl Driver {
         let topology = Box::new(topology(&self.spec, &self.graph));
         Ok(Event::Deployed { attempts, topology, restored: Box::new(restored) })
     }
-
-    fn record(&mut self, statistics: &CheckpointStatistics) {
-        if statistics.outcome != CheckpointOutcome::Completed {
-            return;
-        }
-        let last = LastCheckpoint {
-            id: statistics.id,
-            duration_ms: millis_between(statistics.triggered, statistics.ended.unwrap_or(statistics.triggered)),
-            sync_us: statistics.metrics.sync_us,
-            async_us: statistics.metrics.async_us,
-            uploaded_bytes: statistics.metrics.uploaded_bytes,
-            full_bytes: statistics.metrics.full_bytes,
-        };
-        self.board.change(|status| status.checkpoints.last = Some(last));
-    }
-
-    fn show(&mut self) {
-        let vertices = self.state.figures.vertices(&self.graph);
-        let history = self.job.coordinator().history();
-        let phase = match self.job.phase() {
-            JobPhase::Running | JobPhase::Finishing if self.job.is_up() || *self.job.phase() == JobPhase::Finishing => {
-                Phase::Running
-            }
-            JobPhase::Stopping(_) => Phase::Restarting,
-            JobPhase::Ended(_) => return,
-            JobPhase::Waiting => Phase::WaitingForSlots,
-            JobPhase::Created | JobPhase::Deploying | JobPhase::Running | JobPhase::Finishing => Phase::Starting,
-        };
-        let deployed_since = if phase == Phase::Running { self.state.deploying_since.take() } else { None };
-        let now = self.now();
-        self.board.change(|status| {
-            status.phase = phase;
-            if let Some(since) = deployed_since {
-                status.deployment_ms = Some(millis_between(since, now));
-            }
-            status.vertices = vertices;
-            status.checkpoints.completed = history.completed;
-            status.checkpoints.failed = history.failed;
-            status.restarts = self.job.restarts();
-            status.last_error = self.job.last_failure().cloned();
-        });
-    }
-}
-
-/// 0 if the clock was set back in between.
-fn millis_between(begin: Millis, end: Millis) -> u64 {
-    u64::try_from(end.saturating_sub(begin)).unwrap_or(0)
 }
 
 fn stored(result: Result<(), StorageError>) -> Stored {

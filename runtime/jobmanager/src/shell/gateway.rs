@@ -1,7 +1,7 @@
 //! What a JobManager needs of TaskManagers; transports implement it.
 
 use streamkeeper_engine::Deployment;
-use streamkeeper_protocol::ToTask;
+use streamkeeper_protocol::{ToTask, rest::TaskManagerView};
 use streamkeeper_types::{AttemptId, Result};
 
 /// The TaskManagers of a job. Their tasks' reports come back through [`super::ReportSender`]; calls do not wait for tasks.
@@ -9,6 +9,11 @@ pub trait TaskManagers: Send + Sync {
     /// Slots of all TaskManagers that are there; each runs one subtask of every vertex. A change of it is told to the
     /// inbox.
     fn slots(&self) -> u32;
+
+    /// Who is there, for people. None where tasks run in the JobManager's own process.
+    fn members(&self) -> Vec<TaskManagerView> {
+        Vec::new()
+    }
 
     /// Starts all tasks of a run. Each reports its state from then on.
     ///

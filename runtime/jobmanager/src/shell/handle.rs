@@ -2,17 +2,13 @@
 
 use std::{thread::JoinHandle, time::Duration};
 
-use crossbeam_channel::bounded;
 use streamkeeper_checkpoint::CompletedCheckpoint;
 use streamkeeper_protocol::{CheckpointKind, SnapshotFormat};
-use streamkeeper_types::{Error, Result};
+use streamkeeper_types::{Code, Error, Result};
 
 use crate::engine::Bounds;
 
-use super::{
-    JobStatus, StatusBoard,
-    inbox::{Inbox, Message, SnapshotWish},
-};
+use super::{JobControl, JobStatus, StatusBoard, inbox::Inbox};
 
 /// How a job ended that did not fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,13 +43,20 @@ impl JobHandle {
         &self.board
     }
 
+    /// What others may do with the job meanwhile.
+    #[must_use]
+    pub fn control(&self) -> JobControl {
+        JobControl { inbox: self.inbox.clone(), board: self.board.clone() }
+    }
+
     /// As [`StatusBoard::wait_until`].
     pub fn wait_until(&self, timeout: Duration, wanted: impl FnMut(&JobStatus) -> bool) -> JobStatus {
         self.board.wait_until(timeout, wanted)
     }
 
     /// Takes a snapshot of `kind` and waits until it counts. `target` is the folder of a savepoint within the job's
-    /// folder, such as `savepoints/before-upgrade`; checkpoints get theirs from their id.
+    /// folder, such as `savepoints/before-upgrade`; checkpoints get theirs from their id. Not for asynchronous code, which
+    /// has [`JobControl::snapshot`].
     ///
     /// # Errors
     /// Why it did not complete, or that the job ended.
@@ -63,22 +66,18 @@ impl JobHandle {
         format: SnapshotFormat,
         target: Option<String>,
     ) -> Result<CompletedCheckpoint> {
-        let (answer, answered) = bounded(1);
-        self.inbox.send(Message::Snapshot(SnapshotWish { kind, format, target, answer }));
-        answered
-            .recv()
-            .map_err(|_| Error::new(streamkeeper_types::Code::Cancelled, "the job ended before its snapshot"))?
+        self.control().ask_for_snapshot(kind, format, target).blocking_recv().map_err(|_| ended())?
     }
 
     /// Stops all tasks without a snapshot; a later run goes on from the latest checkpoint. Does not wait.
     pub fn cancel(&self) {
-        self.inbox.send(Message::Cancel);
+        self.control().cancel();
     }
 
     /// Has the job run between other parallelisms: a checkpoint, then the tasks in the new shape over the same state. Does
     /// not wait; the status shows how it goes.
     pub fn rescale(&self, bounds: Bounds) {
-        self.inbox.send(Message::Rescale(bounds));
+        self.control().rescale(bounds);
     }
 
     /// Stops at once, as if the process had died: nothing more is written, decided or committed.
@@ -107,6 +106,11 @@ impl Drop for JobHandle {
     fn drop(&mut self) {
         self.stop_at_once();
     }
+}
+
+/// Whoever waits for something of a job learns by this that nothing will come.
+pub(super) fn ended() -> Error {
+    Error::new(Code::Cancelled, "the job ended before it was done")
 }
 
 fn joined(thread: JoinHandle<Result<JobOutcome>>) -> Result<JobOutcome> {

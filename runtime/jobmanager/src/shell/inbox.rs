@@ -10,6 +10,7 @@ use streamkeeper_checkpoint::CompletedCheckpoint;
 use streamkeeper_engine::task::ReportSink;
 use streamkeeper_protocol::{CheckpointKind, FromTask, SnapshotFormat};
 use streamkeeper_types::{AttemptId, CheckpointId, Error, Result};
+use tokio::sync::oneshot;
 
 use crate::engine::Bounds;
 
@@ -20,6 +21,11 @@ pub(super) enum Message {
     /// All files of a replaced checkpoint are gone.
     Deleted(CheckpointId),
     Cancel,
+    /// Whether the savepoint in this folder may be removed.
+    MayDispose {
+        folder: String,
+        answer: oneshot::Sender<Result<()>>,
+    },
     Rescale(Bounds),
     /// The TaskManagers changed; `lost` were running on one that is gone.
     Slots {
@@ -32,7 +38,7 @@ pub(super) struct SnapshotWish {
     pub kind: CheckpointKind,
     pub format: SnapshotFormat,
     pub target: Option<String>,
-    pub answer: Sender<Result<CompletedCheckpoint>>,
+    pub answer: oneshot::Sender<Result<CompletedCheckpoint>>,
 }
 
 /// The sending end; made before the TaskManagers, which report through it.

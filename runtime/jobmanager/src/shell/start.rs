@@ -82,6 +82,14 @@ fn driver(
         rand::random(),
     )?;
     board.change(|status| status.restored_from = restored_from);
+    let (generation, started_at) = (log.generation(), spec.clock.now());
+    board.change_details(|details| {
+        details.generation = generation;
+        details.started_at = started_at;
+        details.bounds = Some(spec.bounds);
+    });
     let state = DriverState::new();
-    Ok(Driver { spec, job, log, graph, task_managers, mail, janitor, board, state })
+    let driver = Driver { spec, job, log, graph, task_managers, mail, janitor, board, state };
+    driver.show_plan();
+    Ok(driver)
 }

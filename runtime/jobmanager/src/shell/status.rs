@@ -1,15 +1,10 @@
-//! What a running job shows of itself: one value, replaced as things happen, that people may wait on.
+//! What a running job shows of itself: its state at one moment, and its subtasks' figures.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
 
-use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 use streamkeeper_engine::JobGraph;
-use streamkeeper_protocol::{SourceProgress, SubtaskMetrics, TaskState, TaskTime};
+use streamkeeper_protocol::{SourceProgress, SubtaskMetrics, TaskState, TaskTime, rest::SubtaskPhase};
 use streamkeeper_types::{CheckpointId, Error, Millis, SubtaskId, VertexId};
 
 /// A job's state at one moment.
@@ -89,59 +84,49 @@ pub struct LastCheckpoint {
     pub full_bytes: u64,
 }
 
-/// The one place where the status lies. Cheap to clone.
-#[derive(Debug, Clone, Default)]
-pub struct StatusBoard(Arc<Shared>);
-
+/// Figures of the newest deployment's subtasks.
 #[derive(Debug, Default)]
-struct Shared {
-    status: Mutex<JobStatus>,
-    changed: Condvar,
+pub struct Figures {
+    subtasks: BTreeMap<SubtaskId, SubtaskFigures>,
 }
 
-impl StatusBoard {
-    #[must_use]
-    pub fn read(&self) -> JobStatus {
-        self.0.status.lock().clone()
-    }
-
-    /// Waits until the status is as wanted, or the job ended, or `timeout` passed; gives the status then.
-    pub fn wait_until(&self, timeout: Duration, mut wanted: impl FnMut(&JobStatus) -> bool) -> JobStatus {
-        let deadline = Instant::now() + timeout;
-        let mut status = self.0.status.lock();
-        while !wanted(&status) && status.phase != Phase::Ended {
-            if self.0.changed.wait_until(&mut status, deadline).timed_out() {
-                break;
-            }
-        }
-        status.clone()
-    }
-
-    pub(super) fn change(&self, change: impl FnOnce(&mut JobStatus)) {
-        change(&mut self.0.status.lock());
-        self.0.changed.notify_all();
-    }
+/// What one subtask last told.
+#[derive(Debug, Clone)]
+pub struct SubtaskFigures {
+    pub phase: SubtaskPhase,
+    pub metrics: SubtaskMetrics,
 }
 
-/// Sums the subtasks' figures up.
-#[derive(Debug, Default)]
-pub(super) struct Figures {
-    subtasks: BTreeMap<SubtaskId, (SubtaskMetrics, bool)>,
+impl Default for SubtaskFigures {
+    fn default() -> Self {
+        Self { phase: SubtaskPhase::Starting, metrics: SubtaskMetrics::default() }
+    }
 }
 
 impl Figures {
+    /// What a subtask told; nothing yet for one that is unknown.
+    #[must_use]
+    pub fn of(&self, subtask: SubtaskId) -> SubtaskFigures {
+        self.subtasks.get(&subtask).cloned().unwrap_or_default()
+    }
+
     /// A new run: counters begin anew.
     pub(super) fn clear(&mut self) {
         self.subtasks.clear();
     }
 
     pub(super) fn on_metrics(&mut self, subtask: SubtaskId, metrics: SubtaskMetrics) {
-        self.subtasks.entry(subtask).or_default().0 = metrics;
+        self.subtasks.entry(subtask).or_default().metrics = metrics;
     }
 
     pub(super) fn on_state(&mut self, subtask: SubtaskId, state: &TaskState) {
-        let finished = matches!(state, TaskState::AwaitingFinalCheckpoint | TaskState::Finished);
-        self.subtasks.entry(subtask).or_default().1 = finished;
+        self.subtasks.entry(subtask).or_default().phase = match state {
+            TaskState::Initializing => SubtaskPhase::Starting,
+            TaskState::Running => SubtaskPhase::Running,
+            TaskState::AwaitingFinalCheckpoint => SubtaskPhase::AwaitingFinalCheckpoint,
+            TaskState::Finished => SubtaskPhase::Finished,
+            TaskState::Cancelled | TaskState::Failed(_) => SubtaskPhase::Stopped,
+        };
     }
 
     pub(super) fn vertices(&self, graph: &JobGraph) -> Vec<VertexStatus> {
@@ -150,16 +135,18 @@ impl Figures {
 
     fn vertex(&self, id: VertexId, name: &str, parallelism: u32) -> VertexStatus {
         let mut status = VertexStatus { id: id.0, name: name.to_owned(), parallelism, ..VertexStatus::default() };
-        for (_, (metrics, finished)) in self.subtasks.iter().filter(|(subtask, _)| subtask.vertex == id) {
-            status.add(metrics);
-            status.finished += u32::from(*finished);
+        for (_, figures) in self.subtasks.iter().filter(|(subtask, _)| subtask.vertex == id) {
+            status.add(figures);
         }
         status
     }
 }
 
 impl VertexStatus {
-    fn add(&mut self, metrics: &SubtaskMetrics) {
+    /// Adds one subtask.
+    pub(crate) fn add(&mut self, figures: &SubtaskFigures) {
+        let SubtaskFigures { phase, metrics } = figures;
+        self.finished += u32::from(matches!(phase, SubtaskPhase::AwaitingFinalCheckpoint | SubtaskPhase::Finished));
         self.records_in += metrics.records_in;
         self.records_out += metrics.records_out;
         self.bytes_in += metrics.bytes_in;

@@ -1,6 +1,10 @@
 //! The job's life.
 
-use streamkeeper_jobmanager::engine::{Command, Event, JobEnd, JobPhase, Stored, Timer, failover::RestartStrategy};
+use std::time::Duration;
+
+use streamkeeper_jobmanager::engine::{
+    Command, Event, Exception, JobEnd, JobPhase, Stored, Timer, failover::RestartStrategy,
+};
 use streamkeeper_protocol::{
     CheckpointKind, TaskReport,
     TaskState::{Cancelled, Failed, Running},
@@ -149,4 +153,20 @@ fn b94_lost_leadership_suspends_and_deletes_nothing() {
     assert_eq!(bench.commands.last(), Some(&Command::End(JobEnd::Suspended)));
     assert_eq!(bench.deletes(), Vec::<String>::new());
     assert!(bench.commands.iter().all(|c| !matches!(c, Command::PublishResult(_))));
+}
+
+#[test]
+fn a_failure_is_remembered_with_the_task_that_failed_first_and_what_followed() {
+    let mut bench = Bench::created(options(), RestartStrategy::FixedDelay { attempts: 1, delay: Duration::ZERO });
+    bench.on(Event::Start);
+    bench.deploy().all(Running);
+    let first = bench.attempt(1, 0);
+    // What fails behind it fails because of it.
+    bench.state(1, 0, Failed(error("boom"))).state(1, 1, Failed(error("no consumer"))).all(Cancelled);
+    bench.fire(Timer::Restart).deploy().all(Running);
+    bench.on(Event::TaskLost { attempt: bench.attempt(0, 1), error: error("gone") });
+    let told = |exception: &Exception| (exception.error.cause.clone(), exception.task, exception.restarted);
+    let exceptions: Vec<_> = bench.job.exceptions().entries().map(told).collect();
+    let second = bench.attempt(0, 1);
+    assert_eq!(exceptions, [("boom".into(), Some(first), true), ("gone".into(), Some(second), false)]);
 }

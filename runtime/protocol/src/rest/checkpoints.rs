@@ -30,6 +30,7 @@ pub struct CheckpointView {
     pub id: u64,
     pub kind: SnapshotKind,
     pub state: CheckpointState,
+    #[schema(value_type = i64)]
     pub triggered_at: Millis,
     /// From trigger to the record in the log, or to the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]

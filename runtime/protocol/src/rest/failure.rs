@@ -48,6 +48,7 @@ pub struct Exceptions {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExceptionView {
+    #[schema(value_type = i64)]
     pub at: Millis,
     pub failure: Failure,
     /// The task that failed first, as in `2/0` for vertex and subtask.

@@ -17,6 +17,32 @@ pub struct Overview {
     pub slots_used: u32,
 }
 
+/// `/jobs`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct JobList {
+    pub jobs: Vec<JobSummary>,
+}
+
+/// `/jobs/{job}/status`: what is asked for again and again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct StatusView {
+    pub phase: JobPhaseView,
+    /// Grows with each change worth a look; `?after=` waits for another one than was seen.
+    pub revision: u64,
+    /// Of the newest deployment; 0 before the first.
+    pub parallelism: u32,
+    pub bounds: BoundsView,
+    /// Number of this JobManager's reign.
+    pub generation: u64,
+    pub restarts: u32,
+    /// The newest completed checkpoint or savepoint of this reign.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_completed: Option<u64>,
+    /// Why the job is not as it should be; the latest failure, also one that a restart mended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<Failure>,
+}
+
 /// A job in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JobSummary {
@@ -59,6 +85,7 @@ pub struct JobView {
     /// Number of this JobManager's reign.
     pub generation: u64,
     /// When this JobManager began to lead.
+    #[schema(value_type = i64)]
     pub started_at: Millis,
     pub restarts: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,6 +133,7 @@ pub struct VertexView {
     pub state_bytes: u64,
     /// The least of its subtasks that have one, of event time; `i64::MAX` after the end of input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<i64>)]
     pub watermark: Option<Millis>,
     /// Since the latest deployment.
     pub time: TimeShares,
@@ -148,6 +176,8 @@ pub enum SubtaskPhase {
     Running,
     AwaitingFinalCheckpoint,
     Finished,
+    /// It failed or was cancelled; the job restarts or ends.
+    Stopped,
 }
 
 /// `/jobs/{job}/rescales`, newest first.
@@ -158,6 +188,7 @@ pub struct RescaleList {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RescaleView {
+    #[schema(value_type = i64)]
     pub started_at: Millis,
     pub reason: RescaleReason,
     pub from: u32,

@@ -8,17 +8,21 @@ mod failure;
 mod job;
 mod operations;
 mod plan;
+mod process;
 mod task_managers;
 
-pub use checkpoints::{CheckpointCounts, CheckpointList, CheckpointState, CheckpointTask, CheckpointView, SnapshotKind};
+pub use checkpoints::{
+    CheckpointCounts, CheckpointList, CheckpointState, CheckpointTask, CheckpointView, SnapshotKind,
+};
 pub use failure::{ExceptionView, Exceptions, Failure};
 pub use job::{
-    BoundsView, JobPhaseView, JobSummary, JobView, Overview, RescaleList, RescaleReason, RescaleState, RescaleView,
-    SplitProgress, SubtaskPhase, SubtaskView, TimeShares, VertexDetail, VertexView,
+    BoundsView, JobList, JobPhaseView, JobSummary, JobView, Overview, RescaleList, RescaleReason, RescaleState,
+    RescaleView, SplitProgress, StatusView, SubtaskPhase, SubtaskView, TimeShares, VertexDetail, VertexView,
 };
 pub use operations::{
     Accepted, DisposalRequest, OperationKind, OperationState, OperationView, RescaleRequest, SavepointFormat,
     SavepointRequest, SavepointResult, StopRequest,
 };
 pub use plan::{PlanEdge, PlanOperator, PlanVertex, PlanView};
-pub use task_managers::{TaskManagerList, TaskManagerView};
+pub use process::{ConfigView, Health, Role};
+pub use task_managers::{TaskManagerList, TaskManagerView, task_name};

@@ -18,8 +18,10 @@ pub struct OperationView {
     pub request: String,
     pub kind: OperationKind,
     pub state: OperationState,
+    #[schema(value_type = i64)]
     pub started_at: Millis,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<i64>)]
     pub ended_at: Option<Millis>,
     /// Of a completed checkpoint, savepoint or stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,6 +37,8 @@ pub enum OperationKind {
     Checkpoint,
     Savepoint,
     Stop,
+    /// Stops the tasks without a snapshot.
+    Cancel,
     Disposal,
 }
 

@@ -35,6 +35,6 @@ pub struct PlanOperator {
 pub struct PlanEdge {
     pub from: u32,
     pub to: u32,
-    /// How records find their subtask: `forward`, `hash`, `rebalance` or `broadcast`.
+    /// How records find their subtask: `forward`, `hash`, `rebalance`, `broadcast` or `global` (all to one).
     pub partitioning: String,
 }

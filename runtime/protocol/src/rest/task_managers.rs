@@ -1,7 +1,7 @@
 //! Who runs the tasks.
 
 use serde::{Deserialize, Serialize};
-use streamkeeper_types::Millis;
+use streamkeeper_types::{Millis, SubtaskId};
 use utoipa::ToSchema;
 
 /// `/taskmanagers`
@@ -19,5 +19,12 @@ pub struct TaskManagerView {
     pub slots: u32,
     /// Tasks that it runs, as in `2/0` for vertex and subtask.
     pub tasks: Vec<String>,
+    #[schema(value_type = i64)]
     pub connected_at: Millis,
+}
+
+/// How a task is named in bodies: `2/0` for vertex and subtask.
+#[must_use]
+pub fn task_name(subtask: SubtaskId) -> String {
+    format!("{}/{}", subtask.vertex.0, subtask.index)
 }

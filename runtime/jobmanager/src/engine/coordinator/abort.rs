@@ -144,7 +144,7 @@ impl CheckpointCoordinator {
     pub(super) fn record(&mut self, mut statistics: CheckpointStatistics, outcome: CheckpointOutcome, now: Millis) {
         statistics.ended = Some(now);
         statistics.outcome = outcome;
-        self.history.record(statistics.clone());
+        self.history.record(&statistics);
         self.commands.push(Command::RecordStatistics(Box::new(statistics)));
     }
 }

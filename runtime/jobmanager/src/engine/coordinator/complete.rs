@@ -45,7 +45,7 @@ impl CheckpointCoordinator {
         if pending.acks.contains_key(&attempt.subtask) {
             return;
         }
-        pending.statistics.acknowledge(metrics);
+        pending.statistics.acknowledge(attempt.subtask, metrics);
         pending.acks.insert(attempt.subtask, Acknowledged { snapshot, after_end });
         if pending.is_acknowledged() {
             self.write_metadata(id, now);

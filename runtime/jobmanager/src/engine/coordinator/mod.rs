@@ -25,8 +25,8 @@ use streamkeeper_types::{AttemptId, CheckpointId, Code, Error, FileRef, Generati
 pub use tasks::{TaskPhase, Tasks};
 
 use super::{
-    CheckpointHistory, CheckpointOptions, CheckpointRequest, Command, Event, JobTopology, Restored, Timer,
-    options::millis,
+    CheckpointHistory, CheckpointOptions, CheckpointRequest, CheckpointStatistics, Command, Event, JobTopology,
+    Restored, Timer, options::millis,
 };
 use abort::Reason;
 
@@ -182,6 +182,18 @@ impl CheckpointCoordinator {
     #[must_use]
     pub fn is_taking_savepoint(&self) -> bool {
         self.pending.values().any(|pending| pending.barrier.kind.is_savepoint())
+    }
+
+    /// Whether a snapshot is being taken into this folder.
+    #[must_use]
+    pub fn is_writing_to(&self, folder: &str) -> bool {
+        self.pending.values().any(|pending| pending.barrier.target == folder)
+    }
+
+    /// Checkpoints under way, lowest id first. One in doubt is in the history.
+    pub fn in_progress(&self) -> impl Iterator<Item = &CheckpointStatistics> {
+        let is_open = |pending: &&Pending| pending.stage != pending::Stage::InDoubt;
+        self.pending.values().filter(is_open).map(|pending| &pending.statistics)
     }
 
     /// The job cannot go on as it is, because of its checkpoints.

@@ -155,12 +155,14 @@ impl CheckpointCoordinator {
         let statistics = CheckpointStatistics {
             id,
             kind: request.kind,
+            folder: barrier.target.clone(),
             triggered: now,
             ended: None,
             outcome: CheckpointOutcome::InProgress,
             acknowledged: 0,
             tasks: 0,
             metrics: streamkeeper_protocol::CheckpointMetrics::default(),
+            parts: Vec::new(),
         };
         Pending {
             request,
