@@ -1,19 +1,21 @@
-//! Replays one seed, or runs many: `streamkeeper-sim [--scenario log|job] [--seed N | --seeds N] [--omit RULE]`.
+//! Replays one seed, or runs many: `streamkeeper-sim [--scenario log|job|cluster] [--seed N | --seeds N] [--omit RULE]`.
 
 use std::env;
 
 use anyhow::{Context, Result, bail};
-use streamkeeper_sim::{Omission, Scenario, run};
+use streamkeeper_sim::{Omission, Scenario, run_many};
 
 fn main() -> Result<()> {
-    let mut scenarios = vec![Scenario::Log, Scenario::Job];
+    let mut scenarios = Scenario::ALL.to_vec();
     let mut seeds = 0..1_000;
     let mut omission = Omission::Nothing;
     let mut arguments = env::args().skip(1);
     while let Some(flag) = arguments.next() {
         let value = arguments.next().with_context(|| format!("{flag} needs a value"))?;
         match flag.as_str() {
-            "--scenario" => scenarios = vec![Scenario::from_name(&value).context("scenarios are log and job")?],
+            "--scenario" => {
+                scenarios = vec![Scenario::from_name(&value).context("scenarios are log, job and cluster")?]
+            }
             "--seed" => {
                 let seed: u64 = value.parse().context("--seed takes a number")?;
                 seeds = seed..seed.saturating_add(1);
@@ -24,9 +26,7 @@ fn main() -> Result<()> {
         }
     }
     for scenario in scenarios {
-        for seed in seeds.clone() {
-            run(scenario, seed, omission).map_err(anyhow::Error::msg)?;
-        }
+        run_many(scenario, seeds.clone(), omission).map_err(anyhow::Error::msg)?;
         println!("{scenario:?}: {} seeds, no promise broken", seeds.end - seeds.start);
     }
     Ok(())

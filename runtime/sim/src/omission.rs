@@ -32,6 +32,20 @@ pub enum Omission {
     HoldingEvents,
     /// A job is deployed from the checkpoint before the newest.
     NewestCheckpoint,
+    /// Reports count for the newest attempt, whichever made them.
+    Reports,
+    /// Elements count for the newest attempt, whichever they were sent to.
+    Frames,
+    /// A TaskManager runs what a leader deploys that was replaced.
+    Deployments,
+    /// Tasks go on when their TaskManager has lost its JobManager.
+    EndingTasks,
+    /// Nobody takes silence for an end.
+    Silence,
+    /// A connection between TaskManagers that breaks is opened anew, and the tasks go on.
+    BrokenChannels,
+    /// The engine is not told what ran on a TaskManager that is gone.
+    LostTasks,
 }
 
 impl Omission {
@@ -52,10 +66,28 @@ impl Omission {
         Self::NewestCheckpoint,
     ];
 
+    /// Those that [`crate::cluster_world`] must notice.
+    pub const OF_THE_CLUSTER: [Self; 13] = [
+        Self::Reports,
+        Self::Frames,
+        Self::Deployments,
+        Self::EndingTasks,
+        Self::Silence,
+        Self::BrokenChannels,
+        Self::LostTasks,
+        Self::Fencing,
+        Self::PublishBeforeNotify,
+        Self::RecommitOnRestore,
+        Self::CommitAllBelow,
+        Self::HoldingEvents,
+        Self::NewestCheckpoint,
+    ];
+
     /// By the name that `--omit` takes.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        let all = Self::OF_THE_LOG.into_iter().chain(Self::OF_THE_JOB).chain([Self::Nothing]);
+        let all =
+            Self::OF_THE_LOG.into_iter().chain(Self::OF_THE_JOB).chain(Self::OF_THE_CLUSTER).chain([Self::Nothing]);
         all.into_iter().find(|omission| format!("{omission:?}").eq_ignore_ascii_case(name))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Verdict;
-use crate::job_world::Row;
+use crate::tasks::Row;
 
 /// The world behind the sink: transactions by name, committed as a whole and idempotently.
 #[derive(Debug, Default)]

@@ -13,21 +13,22 @@ use streamkeeper_checkpoint::{
 };
 use streamkeeper_jobmanager::engine::{
     Bounds, CheckpointOptions, CheckpointRequest, Command, Event, Inherited, Job, JobEnd, JobTopology, Origin,
-    RequestId, Scheduler, SchedulerOptions, Sharing, Stored, Timer, TopologyInput, TopologyOperator, TopologyVertex,
-    Wiring,
+    RequestId, Scheduler, SchedulerOptions, Sharing, Stored, Timer,
     failover::{ExponentialDelay, RestartStrategy},
 };
 use streamkeeper_protocol::{CheckpointKind, FromTask, SnapshotFormat, TaskReport, ToTask};
 use streamkeeper_storage::{Faults, FaultyStorage, Storage, StorageError};
-use streamkeeper_types::{AttemptId, CheckpointId, Code, Error, FileScope, Millis, OperatorId, VertexId};
+use streamkeeper_types::{AttemptId, CheckpointId, Code, Error, FileScope, Millis};
 
-use super::{MAX_PARALLELISM, Shared, split_coordinator::SplitCoordinator};
-use crate::Omission;
+use crate::{
+    Omission,
+    shared::Shared,
+    tasks::{
+        SplitCoordinator,
+        graph::{self, SOURCE, topology},
+    },
+};
 use deployment::Deployment;
-
-pub(super) const SOURCE: OperatorId = OperatorId(1);
-pub(super) const COUNTER: OperatorId = OperatorId(2);
-pub(super) const SINK: OperatorId = OperatorId(3);
 
 /// The most slots that there are.
 const SLOTS: u32 = 3;
@@ -288,8 +289,8 @@ impl Manager {
             StartFrom::Empty => None,
             other => return Err(Error::internal(format!("no way to start from {other:?}"))),
         };
-        let plan = deployment::plan(manifest.as_ref(), &self.topology)?;
-        let attempts = deployment::attempts(&self.topology, self.log.generation(), self.number);
+        let plan = graph::plan(manifest.as_ref(), &self.topology)?;
+        let attempts = graph::attempts(&self.topology, self.log.generation(), self.number);
         self.number += 1;
         self.splits = match plan.coordinators.get(&SOURCE) {
             Some(bytes) => SplitCoordinator::restore(bytes),
@@ -353,28 +354,6 @@ fn scheduler_options() -> SchedulerOptions {
         stabilization: Duration::from_millis(60),
         cooldown: Duration::from_millis(30),
         ..SchedulerOptions::default()
-    }
-}
-
-fn topology(sources: u32, counters: u32) -> JobTopology {
-    let operator = |id, name: &str, coordinated| TopologyOperator { id, name: name.into(), coordinated };
-    let source = TopologyVertex {
-        id: VertexId(0),
-        parallelism: sources,
-        inputs: Vec::new(),
-        operators: vec![operator(SOURCE, "source", true)],
-    };
-    let counter = TopologyVertex {
-        id: VertexId(1),
-        parallelism: counters,
-        inputs: vec![TopologyInput { vertex: VertexId(0), wiring: Wiring::AllToAll }],
-        operators: vec![operator(COUNTER, "count", false), operator(SINK, "sink", false)],
-    };
-    JobTopology {
-        job: "default/simulated".into(),
-        program: String::new(),
-        max_parallelism: MAX_PARALLELISM,
-        vertices: vec![source, counter],
     }
 }
 

@@ -5,76 +5,28 @@
 //!  split coordinator ─► source ─┐ by key   ┌─► counter → sink ─► committed rows
 //!                       source ─┴──────────┴─► counter → sink ─►
 //! ```
-//! Slots come and go, and the parallelism is changed now and then. Faults: storage refuses, loses writes or their answers; tasks fail, or live on as zombies that nobody can reach;
-//! JobManagers die, or are replaced while they go on; answers are late; notifications get lost, doubled or overtaken.
-//! Then everything heals, and the job must finish with each record in effect exactly once.
+//! Slots come and go, and the parallelism is changed now and then. Faults: storage refuses, loses writes or their
+//! answers; tasks fail, or live on as zombies that nobody can reach; JobManagers die, or are replaced while they go on;
+//! answers are late; notifications get lost, doubled or overtaken. Then everything heals, and the job must finish with each record in effect exactly once.
 
-mod counter;
-mod dataflow;
 mod manager;
-mod source;
-mod split_coordinator;
-mod task;
 
-use rand::{Rng, SeedableRng, rngs::SmallRng};
-use serde::{Deserialize, Serialize};
+use rand::Rng;
 use streamkeeper_jobmanager::engine::JobEnd;
 use streamkeeper_protocol::CheckpointKind;
-use streamkeeper_storage::{Faults, MemoryStorage};
-use streamkeeper_types::Millis;
+use streamkeeper_storage::Faults;
 
 use crate::{
     Omission,
-    invariants::{ExactlyOnce, IdsOnlyGrow, OneReignPublishes, Verdict, ends_within, named_files_exist},
+    invariants::{Verdict, ends_within, named_files_exist},
+    shared::Shared,
+    tasks::{RECORDS_PER_SPLIT, SPLITS},
 };
 use manager::Manager;
-
-pub(crate) const SPLITS: u32 = 3;
-pub(crate) const RECORDS_PER_SPLIT: u32 = 40;
-pub(crate) const KEYS: u32 = 8;
-pub(crate) const MAX_PARALLELISM: u32 = 16;
 
 /// Steps with faults, and the most that a healed job may need.
 const CHAOS: usize = 900;
 const HEALED: usize = 60_000;
-
-/// What reaches the outside: a record, its key, and how many of the key there were up to it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
-    pub split: u32,
-    pub position: u32,
-    pub key: u32,
-    pub count: u32,
-}
-
-/// What all parts share: dice, storage, the outside and the promises.
-pub(crate) struct Shared {
-    pub(crate) rng: SmallRng,
-    pub(crate) now: Millis,
-    pub(crate) omission: Omission,
-    pub(crate) storage: MemoryStorage,
-    pub(crate) faults: Faults,
-    pub(crate) outside: ExactlyOnce,
-    pub(crate) ids: IdsOnlyGrow,
-    pub(crate) reigns: OneReignPublishes,
-    /// The first promise that was broken; tasks and managers cannot stop the run themselves.
-    pub(crate) broken: Verdict,
-    /// Whether faults may still happen.
-    pub(crate) chaos: bool,
-}
-
-impl Shared {
-    pub(crate) fn check(&mut self, verdict: Verdict) {
-        if self.broken.is_ok() {
-            self.broken = verdict;
-        }
-    }
-
-    /// Something bad happens with this probability, as long as there are faults.
-    pub(crate) fn mishap(&mut self, probability: f64) -> bool {
-        self.chaos && self.rng.random_bool(probability)
-    }
-}
 
 /// Runs one seed.
 ///
@@ -109,18 +61,7 @@ struct World {
 
 impl World {
     fn new(seed: u64, omission: Omission) -> Self {
-        let shared = Shared {
-            rng: SmallRng::seed_from_u64(seed),
-            now: 0,
-            omission,
-            storage: MemoryStorage::new(),
-            faults: Faults { refused: 0.01, lost: 0.01, answer_lost: 0.01 },
-            outside: ExactlyOnce::default(),
-            ids: IdsOnlyGrow::default(),
-            reigns: OneReignPublishes::default(),
-            broken: Ok(()),
-            chaos: true,
-        };
+        let shared = Shared::new(seed, omission, Faults { refused: 0.01, lost: 0.01, answer_lost: 0.01 });
         Self { shared, managers: Vec::new(), instances: 0, finished: false }
     }
 

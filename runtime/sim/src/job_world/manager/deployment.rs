@@ -1,17 +1,17 @@
 //! The running attempts of one deployment, and the way from and to them.
 
 use rand::Rng;
-use streamkeeper_checkpoint::{
-    Manifest,
-    restore::{DroppedState, MaxParallelism, RestoreOperator, RestorePlan, RestoreVertex, SubtaskRestore, assign},
-};
+use streamkeeper_checkpoint::restore::{RestorePlan, SubtaskRestore};
 use streamkeeper_jobmanager::engine::{Event, JobTopology};
 use streamkeeper_protocol::{FromTask, TaskState, ToTask};
 use streamkeeper_storage::Storage;
-use streamkeeper_types::{AttemptId, Error, Generation, Result};
+use streamkeeper_types::{AttemptId, Result};
 
-use super::{Shared, lost};
-use crate::job_world::{MAX_PARALLELISM, counter::Counter, dataflow::Dataflow, source::Source, task::TaskLink};
+use super::lost;
+use crate::{
+    shared::Shared,
+    tasks::{Counter, Dataflow, Source, TaskLink},
+};
 
 /// Tasks and channels. A new deployment replaces all of it; what an old one still had to say goes with it.
 #[derive(Default)]
@@ -129,33 +129,4 @@ impl Deployment {
         };
         link.outbox.drain(..).collect()
     }
-}
-
-/// Who gets what; nothing without a snapshot.
-///
-/// # Errors
-/// Those of [`assign`].
-pub(super) fn plan(manifest: Option<&Manifest>, topology: &JobTopology) -> Result<RestorePlan> {
-    let Some(manifest) = manifest else { return Ok(RestorePlan::default()) };
-    let vertices: Vec<RestoreVertex> = topology
-        .vertices
-        .iter()
-        .map(|vertex| RestoreVertex {
-            vertex: vertex.id,
-            parallelism: vertex.parallelism,
-            operators: vertex
-                .operators
-                .iter()
-                .map(|operator| RestoreOperator { id: operator.id, former_id: None, name: operator.name.clone() })
-                .collect(),
-            inputs: vertex.inputs.iter().map(|input| input.vertex).collect(),
-        })
-        .collect();
-    assign(manifest, &vertices, MaxParallelism::Derived(MAX_PARALLELISM), DroppedState::Refuse)
-        .map_err(|error: Error| error.at("restore"))
-}
-
-/// The attempts of deployment `number`.
-pub(super) fn attempts(topology: &JobTopology, generation: Generation, number: u32) -> Vec<AttemptId> {
-    topology.subtasks().map(|subtask| AttemptId { generation, subtask, number }).collect()
 }

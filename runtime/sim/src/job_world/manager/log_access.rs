@@ -8,8 +8,8 @@ use streamkeeper_jobmanager::engine::{Event, Stored};
 use streamkeeper_storage::Storage;
 use streamkeeper_types::Error;
 
-use super::{Manager, Shared};
-use crate::{Omission, invariants::named_files_exist};
+use super::Manager;
+use crate::{Omission, invariants::named_files_exist, shared::Shared};
 
 impl Manager {
     /// Learns what became of an append in doubt, and tells the engine.

@@ -16,20 +16,20 @@ use streamkeeper_types::{
 };
 
 use super::{
-    MAX_PARALLELISM, Row, Shared,
+    Row,
     dataflow::{Dataflow, Element},
-    manager::{COUNTER, SINK},
+    graph::{COUNTER, MAX_PARALLELISM, SINK},
+    link::TaskLink,
     source::group_of,
-    task::TaskLink,
 };
-use crate::Omission;
+use crate::{Omission, shared::Shared};
 
 /// Deltas before a new base is written.
 const DELTAS_PER_BASE: usize = 3;
 
 #[derive(Debug)]
-pub(super) struct Counter {
-    pub(super) link: TaskLink,
+pub(crate) struct Counter {
+    pub(crate) link: TaskLink,
     index: usize,
     range: KeyGroupRange,
     counts: BTreeMap<u32, u32>,
@@ -59,7 +59,7 @@ struct Transaction {
 
 impl Counter {
     /// Restores; `None` if a file of the snapshot cannot be read.
-    pub(super) fn new(
+    pub(crate) fn new(
         attempt: AttemptId,
         parallelism: u32,
         restore: &SubtaskRestore,
@@ -115,7 +115,7 @@ impl Counter {
         Some(())
     }
 
-    pub(super) fn step(&mut self, dataflow: &mut Dataflow, storage: &dyn Storage, shared: &mut Shared) {
+    pub(crate) fn step(&mut self, dataflow: &mut Dataflow, storage: &dyn Storage, shared: &mut Shared) {
         if let Some(message) = self.link.mailbox.pop_front() {
             self.on(message, storage, shared);
             return;

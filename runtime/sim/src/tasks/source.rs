@@ -10,15 +10,15 @@ use streamkeeper_types::{
 };
 
 use super::{
-    KEYS, MAX_PARALLELISM, RECORDS_PER_SPLIT,
+    KEYS, RECORDS_PER_SPLIT,
     dataflow::{Dataflow, Element},
-    manager::SOURCE,
-    task::{Phase, TaskLink},
+    graph::{MAX_PARALLELISM, SOURCE},
+    link::{Phase, TaskLink},
 };
 
 #[derive(Debug)]
-pub(super) struct Source {
-    pub(super) link: TaskLink,
+pub(crate) struct Source {
+    pub(crate) link: TaskLink,
     index: usize,
     counters: u32,
     /// Splits and the next position in each.
@@ -29,7 +29,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(attempt: AttemptId, counters: u32, restore: &SubtaskRestore) -> Self {
+    pub(crate) fn new(attempt: AttemptId, counters: u32, restore: &SubtaskRestore) -> Self {
         let items = restore.operators.iter().flat_map(|operator| operator.lists.values()).flatten();
         let splits =
             items.map(|item| serde_json::from_slice::<(u32, u32)>(item).expect("written by snapshot")).collect();
@@ -38,7 +38,7 @@ impl Source {
         Self { link, index, counters, splits, requested: false, no_more: restore.finished, last_barrier: 0 }
     }
 
-    pub(super) fn step(&mut self, dataflow: &mut Dataflow) {
+    pub(crate) fn step(&mut self, dataflow: &mut Dataflow) {
         if let Some(message) = self.link.mailbox.pop_front() {
             self.on(message, dataflow);
         } else if self.link.phase == Phase::Running && dataflow.has_room(self.index) {
@@ -105,6 +105,6 @@ impl Source {
     }
 }
 
-pub(super) fn group_of(key: u32) -> KeyGroup {
+pub(crate) fn group_of(key: u32) -> KeyGroup {
     key_group::of_hash(key_group::hash(&key.to_be_bytes()), MAX_PARALLELISM)
 }

@@ -7,20 +7,20 @@ use streamkeeper_types::{AttemptId, CheckpointId};
 
 /// One attempt's connection to its JobManager.
 #[derive(Debug)]
-pub(super) struct TaskLink {
-    pub(super) attempt: AttemptId,
-    pub(super) mailbox: VecDeque<ToTask>,
+pub(crate) struct TaskLink {
+    pub(crate) attempt: AttemptId,
+    pub(crate) mailbox: VecDeque<ToTask>,
     /// Reports not yet sent, in order.
-    pub(super) outbox: VecDeque<FromTask>,
-    pub(super) phase: Phase,
+    pub(crate) outbox: VecDeque<FromTask>,
+    pub(crate) phase: Phase,
     /// The first snapshot that covers the end of this task.
     final_snapshot: Option<CheckpointId>,
     /// It was stopped by a savepoint, and no other snapshot will free it.
-    pub(super) is_stopped: bool,
+    pub(crate) is_stopped: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     Running,
     /// End of data, or stopped by a savepoint: nothing to do until a snapshot that covers it completes.
     Awaiting,
@@ -29,7 +29,7 @@ pub(super) enum Phase {
 }
 
 impl TaskLink {
-    pub(super) fn new(attempt: AttemptId) -> Self {
+    pub(crate) fn new(attempt: AttemptId) -> Self {
         let mut link = Self {
             attempt,
             mailbox: VecDeque::new(),
@@ -42,15 +42,15 @@ impl TaskLink {
         link
     }
 
-    pub(super) fn report(&mut self, report: TaskReport) {
+    pub(crate) fn report(&mut self, report: TaskReport) {
         self.outbox.push_back(FromTask { attempt: self.attempt, report });
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.phase == Phase::Over
     }
 
-    pub(super) fn end(&mut self, state: TaskState) {
+    pub(crate) fn end(&mut self, state: TaskState) {
         if !self.is_over() {
             self.phase = Phase::Over;
             self.report(TaskReport::State(state));
@@ -58,7 +58,7 @@ impl TaskLink {
     }
 
     /// End of data (F1).
-    pub(super) fn await_final_checkpoint(&mut self) {
+    pub(crate) fn await_final_checkpoint(&mut self) {
         if self.phase == Phase::Running {
             self.phase = Phase::Awaiting;
             self.report(TaskReport::State(TaskState::AwaitingFinalCheckpoint));
@@ -66,26 +66,26 @@ impl TaskLink {
     }
 
     /// A snapshot was cut; it may be the one that this task waits for.
-    pub(super) fn cut(&mut self, id: CheckpointId) {
+    pub(crate) fn cut(&mut self, id: CheckpointId) {
         if self.phase == Phase::Awaiting && self.final_snapshot.is_none() {
             self.final_snapshot = Some(id);
         }
     }
 
     /// The task stops at this cut (R37).
-    pub(super) fn stop_at(&mut self, id: CheckpointId) {
+    pub(crate) fn stop_at(&mut self, id: CheckpointId) {
         self.phase = Phase::Awaiting;
         self.final_snapshot = Some(id);
         self.is_stopped = true;
     }
 
     /// Whether the completion of `id` frees the task.
-    pub(super) fn is_freed_by(&self, id: CheckpointId) -> bool {
+    pub(crate) fn is_freed_by(&self, id: CheckpointId) -> bool {
         self.final_snapshot.is_some_and(|last| last <= id)
     }
 
     /// An aborted snapshot does not free the task; a later one may.
-    pub(super) fn aborted(&mut self, id: CheckpointId) {
+    pub(crate) fn aborted(&mut self, id: CheckpointId) {
         if self.final_snapshot == Some(id) {
             self.final_snapshot = None;
         }

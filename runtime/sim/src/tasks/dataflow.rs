@@ -9,7 +9,7 @@ const CAPACITY: usize = 12;
 
 /// What travels on a channel, in order.
 #[derive(Debug, Clone)]
-pub(super) enum Element {
+pub(crate) enum Element {
     Record { split: u32, position: u32, key: u32 },
     Barrier(Barrier),
     EndOfData,
@@ -18,39 +18,39 @@ pub(super) enum Element {
 
 /// All channels of a deployment: one from each source to each counter.
 #[derive(Debug, Default)]
-pub(super) struct Dataflow {
+pub(crate) struct Dataflow {
     sources: usize,
     channels: Vec<VecDeque<Element>>,
 }
 
 impl Dataflow {
-    pub(super) fn new(sources: usize, counters: usize) -> Self {
+    pub(crate) fn new(sources: usize, counters: usize) -> Self {
         Self { sources, channels: vec![VecDeque::new(); sources * counters] }
     }
 
-    pub(super) fn has_room(&self, source: usize) -> bool {
+    pub(crate) fn has_room(&self, source: usize) -> bool {
         self.channels.iter().skip(source).step_by(self.sources).all(|channel| channel.len() < CAPACITY)
     }
 
-    pub(super) fn send(&mut self, source: usize, counter: usize, element: Element) {
+    pub(crate) fn send(&mut self, source: usize, counter: usize, element: Element) {
         self.channels[counter * self.sources + source].push_back(element);
     }
 
-    pub(super) fn broadcast(&mut self, source: usize, element: &Element) {
+    pub(crate) fn broadcast(&mut self, source: usize, element: &Element) {
         for channel in self.channels.iter_mut().skip(source).step_by(self.sources) {
             channel.push_back(element.clone());
         }
     }
 
-    pub(super) fn has_element(&self, source: usize, counter: usize) -> bool {
+    pub(crate) fn has_element(&self, source: usize, counter: usize) -> bool {
         !self.channels[counter * self.sources + source].is_empty()
     }
 
-    pub(super) fn receive(&mut self, source: usize, counter: usize) -> Option<Element> {
+    pub(crate) fn receive(&mut self, source: usize, counter: usize) -> Option<Element> {
         self.channels[counter * self.sources + source].pop_front()
     }
 
-    pub(super) fn sources(&self) -> usize {
+    pub(crate) fn sources(&self) -> usize {
         self.sources
     }
 }
