@@ -104,6 +104,17 @@ pub fn job_folder(file: &JobFile, storage: Option<&str>) -> PathBuf {
     root(&file.base_dir(), url).join(&file.job.namespace).join(&file.job.name)
 }
 
+/// URL of the job's folder; for a folder of this machine with its absolute path.
+#[must_use]
+pub fn job_location(file: &JobFile, storage: Option<&str>) -> String {
+    let url = storage_url(file, storage);
+    if url.contains("://") && !url.starts_with("file://") {
+        return format!("{}/{}/{}", url.trim_end_matches('/'), file.job.namespace, file.job.name);
+    }
+    let folder = job_folder(file, storage);
+    format!("file://{}", std::path::absolute(&folder).unwrap_or(folder).display())
+}
+
 /// Where state lies: what the command line says, else the file, else beside the file.
 #[must_use]
 pub fn storage_url<'a>(file: &'a JobFile, storage: Option<&'a str>) -> &'a str {

@@ -13,6 +13,7 @@ use std::{
 use streamkeeper_checkpoint::restore::DroppedState;
 use streamkeeper_jobmanager::{
     engine::Bounds,
+    rest::{Led, RestOptions, RestServer},
     rpc::{self, ControlOptions, RemoteTaskManagers, Token, Watched},
     shell::{self, Inbox, JobOutcome, JobSpec, JobStatus, Phase, RestoreChoice, TaskManagers},
 };
@@ -27,11 +28,14 @@ use crate::{
     args::{Global, JobManager},
     import,
     job_file::{JobFile, read_text},
-    launch::{Launch, local_job, storage_url},
+    launch::{Launch, job_location, local_job, storage_url},
 };
 
 /// Between two looks at the job.
 const TICK: Duration = Duration::from_millis(200);
+
+/// How long the end of the process waits for those who asked for it over REST and have not learnt how it went.
+const LINGER: Duration = Duration::from_secs(5);
 
 /// Silence after which a leader counts as gone (`liveness.timeout`).
 const SILENCE: Duration = Duration::from_secs(2);
@@ -65,15 +69,24 @@ pub fn execute(arguments: &JobManager, global: &Global) -> Result<()> {
     let finished_program = finished_program(spec.storage.as_ref());
     let program = program(&file, &launch)?;
     let stop = stop::signal()?;
+    let rest = arguments.rest.map(|listen| rest(listen, token.as_deref())).transpose()?;
+    let rest = rest.as_ref().map(|server| Rest { server, location: job_location(&file, arguments.storage.as_deref()) });
     loop {
+        if let Some(rest) = &rest {
+            rest.server.stand_by(shell::leader(spec.storage.as_ref())?);
+        }
         if wait_for_leader(arguments, &spec, token.as_deref().unwrap_or_default(), &stop)? == Watched::Stopped {
             return Ok(());
         }
         let options = ControlOptions { token: token.clone().map(Token::new), ..ControlOptions::new(arguments.listen) };
-        let (outcome, status) = lead(options, arguments.advertise.as_deref(), &program, spec.clone(), &stop)?;
+        let (outcome, status) =
+            lead(options, arguments.advertise.as_deref(), &program, spec.clone(), rest.as_ref(), &stop)?;
         match outcome {
             Err(error) if error.code == Code::Fenced => eprintln!("another JobManager leads the job; standing by"),
             outcome => {
+                if let Some(rest) = &rest {
+                    rest.server.let_outcomes_be_fetched(LINGER);
+                }
                 let end = End::new(&file, arguments.storage.as_deref(), finished_program.as_deref());
                 return finish(&outcome?, &status, &file, &end, global);
             }
@@ -92,12 +105,27 @@ fn wait_for_leader(arguments: &JobManager, spec: &JobSpec, token: &str, stop: &A
     rpc::watch(&leader, token, SILENCE, stop)
 }
 
+/// The REST API of this process, while it leads and while it stands by.
+struct Rest<'a> {
+    server: &'a RestServer,
+    /// URL of the job's folder.
+    location: String,
+}
+
+fn rest(listen: SocketAddr, token: Option<&str>) -> Result<RestServer> {
+    let token = token.map(|token| Token::new(token.to_owned()));
+    let server = RestServer::listen(RestOptions::new(listen, token))?;
+    eprintln!("REST API at http://{}", server.address());
+    Ok(server)
+}
+
 /// Leads until the job ends, or somebody else leads.
 fn lead(
     options: ControlOptions,
     advertise: Option<&str>,
     program: &JobProgram,
     mut spec: JobSpec,
+    rest: Option<&Rest<'_>>,
     stop: &AtomicBool,
 ) -> Result<(Result<JobOutcome>, JobStatus)> {
     let (inbox, mail) = Inbox::new();
@@ -106,10 +134,14 @@ fn lead(
     eprintln!("TaskManagers connect to {address}");
     spec.address = Some(address);
     let transport: Arc<dyn TaskManagers> = Arc::clone(&managers) as _;
-    let handle = match shell::start(spec, transport, inbox, mail, || {}) {
+    let led_spec = rest.map(|_| spec.clone());
+    let handle = match shell::start(spec, Arc::clone(&transport), inbox, mail, || {}) {
         Ok(handle) => handle,
         Err(error) => return Ok((Err(error), JobStatus::default())),
     };
+    if let (Some(Rest { server, location }), Some(spec)) = (rest, led_spec) {
+        server.lead(Led::new(&spec, location, &transport, handle.control()));
+    }
     let board = handle.board().clone();
     while handle.wait_until(TICK, |status| status.phase == Phase::Ended).phase != Phase::Ended {
         if stop.load(Ordering::SeqCst) {

@@ -29,6 +29,7 @@ pub fn execute(arguments: &TaskManager) -> Result<()> {
         slots: arguments.slots,
         data_listen: arguments.data_listen,
         advertise: arguments.advertise.clone(),
+        metrics: arguments.metrics,
         alive_every: Duration::from_millis(250),
         silence: Duration::from_secs(2),
         retry: Duration::from_millis(200),
@@ -56,5 +57,13 @@ fn prepare(program: &JobProgram, slots: u32, memory: Option<u64>, work_dir: Opti
     let mut tasks = local.tasks;
     // Several TaskManagers of one machine must not share a folder, since each empties its own.
     tasks.local_dir = work_dir.unwrap_or(tasks.local_dir).join(format!("taskmanager-{}", std::process::id()));
-    Ok(Prepared { graph, storage: local.job.storage, backend: local.backend, clock: local.job.clock, tasks })
+    Ok(Prepared {
+        namespace: local.job.namespace,
+        name: local.job.name,
+        graph,
+        storage: local.job.storage,
+        backend: local.backend,
+        clock: local.job.clock,
+        tasks,
+    })
 }

@@ -26,7 +26,12 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| unreadable(&rejection))?;
-        let text = if bytes.trim_ascii().is_empty() { b"{}" } else { bytes.as_ref() };
+        let text = match bytes.trim_ascii() {
+            [] => b"{}",
+            text @ [b'{', ..] => text,
+            // A list of the fields' values would do for serde.
+            _ => return Err(Refusal::invalid("the body is no JSON object")),
+        };
         serde_json::from_slice(text).map(Self).map_err(|error| Refusal::invalid(format!("the body: {error}")))
     }
 }

@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use streamkeeper_engine::Deployment;
-use streamkeeper_protocol::control::{self, Host, RestoreOfOperator, TaskDeployment};
+use streamkeeper_protocol::{
+    control::{self, Host, RestoreOfOperator, TaskDeployment},
+    rest::{TaskManagerView, task_name},
+};
 use streamkeeper_state::DroppedState;
-use streamkeeper_types::{AttemptId, Code, Error, Result, SubtaskId};
+use streamkeeper_types::{AttemptId, Code, Error, Millis, Result, SubtaskId};
 
 use super::placement::place;
 
@@ -16,6 +19,9 @@ pub(super) struct Member<Outbox> {
     /// Of its data plane.
     pub address: String,
     pub outbox: Outbox,
+    /// Of its program.
+    pub version: String,
+    pub connected_at: Millis,
     /// Tells a process's second connection from its first.
     pub connection: u64,
 }
@@ -57,6 +63,27 @@ impl<Outbox: Clone> Registry<Outbox> {
 
     pub(super) fn total_slots(&self) -> u32 {
         self.members.values().map(|member| member.slots).sum()
+    }
+
+    /// Who is there, for people.
+    pub(super) fn members(&self) -> Vec<TaskManagerView> {
+        let mut tasks: BTreeMap<&String, Vec<SubtaskId>> = BTreeMap::new();
+        for (attempt, name) in &self.running {
+            tasks.entry(name).or_default().push(attempt.subtask);
+        }
+        let view = |(name, member): (&String, &Member<Outbox>)| {
+            let mut own = tasks.remove(name).unwrap_or_default();
+            own.sort_unstable();
+            TaskManagerView {
+                id: name.clone(),
+                address: member.address.clone(),
+                version: member.version.clone(),
+                slots: member.slots,
+                tasks: own.into_iter().map(task_name).collect(),
+                connected_at: member.connected_at,
+            }
+        };
+        self.members.iter().map(view).collect()
     }
 
     /// The way to whoever runs `attempt`.
@@ -134,7 +161,14 @@ mod tests {
     use super::*;
 
     fn member(connection: u64) -> Member<u64> {
-        Member { slots: 2, address: format!("host:{connection}"), outbox: connection, connection }
+        Member {
+            slots: 2,
+            address: format!("host:{connection}"),
+            outbox: connection,
+            version: "1".into(),
+            connected_at: 7,
+            connection,
+        }
     }
 
     fn attempt(vertex: u32, index: u32) -> AttemptId {
@@ -161,6 +195,9 @@ mod tests {
         let parts: Vec<_> = told.iter().map(|(outbox, part)| (*outbox, attempts(part), part.hosts.len())).collect();
         assert_eq!(parts, [(1, vec![attempt(0, 0), attempt(0, 2), attempt(1, 0)], 4), (2, vec![attempt(0, 1)], 4)]);
         assert_eq!(registry.route(attempt(0, 1)).unwrap().0, "b");
+        let members: Vec<_> = registry.members().into_iter().map(|member| (member.id, member.tasks)).collect();
+        assert_eq!(members[0], ("a".into(), vec!["0/0".into(), "0/2".into(), "1/0".into()]));
+        assert_eq!(members[1], ("b".into(), vec!["0/1".into()]));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use streamkeeper_engine::{Deployment, task::ReportSink};
+use streamkeeper_engine::{Clock, Deployment, SystemClock, task::ReportSink};
 use streamkeeper_protocol::{
     FromTask, TaskReport, ToTask,
     control::{
@@ -19,6 +19,7 @@ use streamkeeper_protocol::{
         control_server::{Control, ControlServer},
         decode, encode, from_task_manager as from, to_task_manager as to,
     },
+    rest::TaskManagerView,
 };
 use streamkeeper_types::{AttemptId, Code, Error, Result, ResultExt};
 use tokio::{
@@ -47,7 +48,7 @@ impl Token {
     }
 
     /// Compares in a time that does not depend on where the two differ.
-    fn is(&self, given: &str) -> bool {
+    pub(crate) fn is(&self, given: &str) -> bool {
         let differing = self.0.bytes().zip(given.bytes()).fold(0, |differing, (a, b)| differing | (a ^ b));
         self.0.len() == given.len() && differing == 0
     }
@@ -163,6 +164,10 @@ const LISTEN_WAY_OUT: &str = "give another address or port, or end the process t
 impl TaskManagers for RemoteTaskManagers {
     fn slots(&self) -> u32 {
         self.shared.registry.lock().total_slots()
+    }
+
+    fn members(&self) -> Vec<TaskManagerView> {
+        self.shared.registry.lock().members()
     }
 
     fn deploy(&self, run: Deployment) -> Result<()> {
@@ -290,7 +295,14 @@ impl Control for Service {
 async fn serve(shared: Arc<Shared>, newcomer: Register, mut inbound: Streaming<FromTaskManager>, outbox: Outbox) {
     let name = newcomer.task_manager;
     let connection = shared.connections.fetch_add(1, Ordering::Relaxed);
-    let member = Member { slots: newcomer.slots, address: newcomer.data_address, outbox: outbox.clone(), connection };
+    let member = Member {
+        slots: newcomer.slots,
+        address: newcomer.data_address,
+        outbox: outbox.clone(),
+        version: newcomer.version,
+        connected_at: SystemClock.now(),
+        connection,
+    };
     tracing::info!(task_manager = name, slots = member.slots, "a TaskManager came");
     let lost = shared.registry.lock().join(name.clone(), member);
     let error = |attempt| (attempt, Error::new(Code::TaskManagerLost, format!("TaskManager {name} began anew")));

@@ -7,6 +7,7 @@
 //!                                                                            next deploys them from the log
 //! ```
 
+mod figures;
 mod options;
 mod reports;
 mod serve;

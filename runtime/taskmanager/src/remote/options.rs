@@ -22,6 +22,8 @@ pub struct RemoteOptions {
     pub data_listen: SocketAddr,
     /// Host by which others reach this one; by default the address of `data_listen`.
     pub advertise: Option<String>,
+    /// Where Prometheus finds `/metrics`; `None`: nowhere.
+    pub metrics: Option<SocketAddr>,
     /// `liveness.interval`: a sign of life this often.
     pub alive_every: Duration,
     /// `liveness.timeout`: silence after which the JobManager is lost.
@@ -32,6 +34,9 @@ pub struct RemoteOptions {
 
 /// What runs a job's tasks here.
 pub struct Prepared {
+    /// Of the job, for metrics.
+    pub namespace: String,
+    pub name: String,
     pub graph: StreamGraph,
     /// The job's folder.
     pub storage: Arc<dyn Storage>,

@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use streamkeeper_jobmanager::metrics::MetricsServer;
 use streamkeeper_network::{
     PeerId,
     tcp::{ChannelEnd, ChannelFailure, DataPlane, DataPlaneOptions, Identity},
@@ -22,7 +23,7 @@ use super::{
 /// the next one is looked for.
 ///
 /// # Errors
-/// When the data port cannot be listened on, or a JobManager refuses this process: another version or token.
+/// When the data port or the one of the metrics cannot be listened on, or a JobManager refuses this process: another version or token.
 pub fn serve(options: &RemoteOptions, prepare: &Prepare, stop: &Arc<AtomicBool>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -33,6 +34,9 @@ pub fn serve(options: &RemoteOptions, prepare: &Prepare, stop: &Arc<AtomicBool>)
     let name = format!("{:016x}", rand::random::<u64>());
     let identity = Identity { id: PeerId::new(&name), token: options.token.clone(), job: String::new() };
     let reports = Reports::default();
+    let (figures, slots) = (reports.figures().clone(), options.slots);
+    let take = Arc::new(move || figures.samples(slots));
+    let _metrics = options.metrics.map(|listen| MetricsServer::listen(listen, take)).transpose()?;
     let told = reports.clone();
     // A task that waits for something else would notice late that its channel is broken.
     let failures = move |failure: ChannelFailure| {

@@ -163,6 +163,7 @@ impl Work {
     fn begin(session: &Session, program: &JobProgram) -> Result<Self> {
         let mut prepared = (session.prepare)(program)?;
         prepared.tasks.slots = session.options.slots;
+        session.reports.figures().begin(&prepared.namespace, &prepared.name);
         let reports = session.reports.clone();
         let sink = Arc::new(move |report: FromTask| reports.send(&report));
         let manager = TaskManager::start(
