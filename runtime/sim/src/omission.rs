@@ -32,8 +32,8 @@ pub enum Omission {
     HoldingEvents,
     /// A job is deployed from the checkpoint before the newest.
     NewestCheckpoint,
-    /// Reports count for the newest attempt, whichever made them.
-    Reports,
+    /// Reports count for the newest attempt and the checkpoint under way, whichever they are of.
+    LateReports,
     /// Elements count for the newest attempt, whichever they were sent to.
     Frames,
     /// A TaskManager runs what a leader deploys that was replaced.
@@ -46,6 +46,8 @@ pub enum Omission {
     BrokenChannels,
     /// The engine is not told what ran on a TaskManager that is gone.
     LostTasks,
+    /// A leader that gets nowhere does not ask whether it still leads.
+    CheckingTheReign,
 }
 
 impl Omission {
@@ -68,18 +70,18 @@ impl Omission {
 
     /// Those that [`crate::cluster_world`] must notice.
     pub const OF_THE_CLUSTER: [Self; 13] = [
-        Self::Reports,
+        Self::LateReports,
         Self::Frames,
         Self::Deployments,
         Self::EndingTasks,
         Self::Silence,
         Self::BrokenChannels,
         Self::LostTasks,
+        Self::CheckingTheReign,
         Self::Fencing,
         Self::PublishBeforeNotify,
         Self::RecommitOnRestore,
         Self::CommitAllBelow,
-        Self::HoldingEvents,
         Self::NewestCheckpoint,
     ];
 

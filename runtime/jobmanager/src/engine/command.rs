@@ -41,6 +41,8 @@ pub enum Command {
     /// Settle what is in doubt in the log, choose the restore point from the log, and start a new attempt of every
     /// subtask in this shape. All earlier attempts have ended. Answered by `Deployed` or `DeployFailed`.
     Deploy { parallelism: u32 },
+    /// Ask the log whether another process leads by now. Answered by `LeadershipLost` if so, else not at all.
+    CheckReign,
     /// Append the job's result to the log. Answered by `ResultPublished`.
     PublishResult(JobResult),
     /// The job is over; nothing follows. No answer.

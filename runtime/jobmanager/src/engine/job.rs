@@ -23,6 +23,9 @@ use super::{
 
 /// Pause before the result of a finished job is written again.
 const RESULT_RETRY: Millis = 1_000;
+/// How often a job that waits for slots asks whether it still leads. It appends nothing by which it would learn that its
+/// TaskManagers have gone to another process, or that those it holds are what the other one waits for.
+const REIGN_CHECK: Millis = 1_000;
 
 /// What a deployment began with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,6 +122,7 @@ impl Job {
             Noticed::Failed(error, task) => self.fail(error, task, &mut commands, now),
             Noticed::Ended(attempt) => self.ended(attempt),
             Noticed::PauseOver => self.pause_over(&mut commands, now),
+            Noticed::StillWaiting => commands.push(Command::CheckReign),
             Noticed::Result(Stored::Done) => self.end(JobEnd::Finished, &mut commands),
             Noticed::Result(_) => {
                 commands.push(Command::ArmTimer { timer: Timer::Restart, at: now.saturating_add(RESULT_RETRY) });
@@ -185,6 +189,7 @@ impl Job {
                 self.notice_state(*attempt, &TaskState::Failed(error.clone().at(attempt.to_string())))
             }
             Event::TimerFired(Timer::Restart) => Noticed::PauseOver,
+            Event::TimerFired(Timer::Slots) if self.phase == JobPhase::Waiting => Noticed::StillWaiting,
             Event::ResultPublished { outcome } => Noticed::Result(outcome.clone()),
             Event::Cancel => Noticed::Cancel,
             Event::LeadershipLost => Noticed::LeadershipLost,
@@ -214,6 +219,7 @@ impl Job {
             }
             Admission::WaitUntil(at) => {
                 self.phase = JobPhase::Waiting;
+                let at = at.min(now.saturating_add(REIGN_CHECK));
                 commands.push(Command::ArmTimer { timer: Timer::Slots, at });
             }
             Admission::NoSlots(error) => {
@@ -252,6 +258,8 @@ impl Job {
             _ if self.cancelled => Next::End(JobEnd::Cancelled),
             Verdict::GiveUp => Next::End(JobEnd::Failed(error.clone())),
             Verdict::RestartAfter(pause) => {
+                // A TaskManager that another process leads refuses ours, again and again.
+                commands.push(Command::CheckReign);
                 commands.push(Command::ArmTimer { timer: Timer::Restart, at: now.saturating_add(millis(pause)) });
                 Next::Redeploy { pausing: true }
             }
@@ -414,6 +422,7 @@ enum Noticed {
     Failed(Error, Option<AttemptId>),
     Ended(AttemptId),
     PauseOver,
+    StillWaiting,
     Result(Stored),
     Cancel,
     LeadershipLost,

@@ -289,6 +289,10 @@ impl Driver {
             Command::Deploy { parallelism } => {
                 Some(self.deploy(parallelism).unwrap_or_else(|error| self.not_deployed(error)))
             }
+            Command::CheckReign => {
+                let checked = self.settle().and_then(|()| self.log.check_reign());
+                matches!(checked, Err(AppendError::Fenced { .. })).then_some(Event::LeadershipLost)
+            }
             Command::PublishResult(result) => Some(match self.append(&Record::Result(result)) {
                 Ok(()) => Event::ResultPublished { outcome: Stored::Done },
                 Err(error) => self.append_failed(error, |outcome| Event::ResultPublished { outcome }),

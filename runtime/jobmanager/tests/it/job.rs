@@ -170,3 +170,24 @@ fn a_failure_is_remembered_with_the_task_that_failed_first_and_what_followed() {
     let second = bench.attempt(0, 1);
     assert_eq!(exceptions, [("boom".into(), Some(first), true), ("gone".into(), Some(second), false)]);
 }
+
+#[test]
+fn r25_a_job_that_waits_for_slots_asks_again_and_again_whether_it_still_leads() {
+    let mut bench = Bench::created(options(), RestartStrategy::None);
+    bench.on(Event::Slots(0));
+    bench.on(Event::Start);
+    assert_eq!(bench.armed(Timer::Slots), Some(bench.now + 1_000));
+    bench.now += 1_000;
+    bench.fire(Timer::Slots);
+    assert_eq!(bench.commands.first(), Some(&Command::CheckReign));
+    assert_eq!(bench.armed(Timer::Slots), Some(bench.now + 1_000));
+    assert_eq!(bench.on(Event::LeadershipLost).job.phase(), &JobPhase::Ended(JobEnd::Suspended));
+}
+
+#[test]
+fn r25_a_job_that_restarts_asks_whether_it_still_leads() {
+    let mut bench = Bench::running();
+    bench.state(1, 0, Failed(error("generation 2 runs")));
+    assert!(bench.commands.contains(&Command::CheckReign));
+    assert_eq!(bench.on(Event::LeadershipLost).job.phase(), &JobPhase::Ended(JobEnd::Suspended));
+}

@@ -235,6 +235,7 @@ impl Manager {
                 self.topology = topology(self.sources, parallelism);
                 self.deploy(shared);
             }
+            Command::CheckReign => self.check_reign(shared),
             Command::PublishResult(result) => self.publish_result(result, shared),
             Command::End(end) => self.end = Some(end),
         }

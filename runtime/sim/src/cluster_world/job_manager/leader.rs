@@ -195,7 +195,6 @@ impl Leader {
                 let answer = self.allocate_id(environment);
                 self.answers.push_back(answer);
             }
-            Command::HoldEvents { .. } if omission == Omission::HoldingEvents => {}
             Command::HoldEvents { .. } => self.splits.hold(),
             Command::CutCoordinator { id, operator } => {
                 let state = Ok(self.splits.snapshot());
@@ -231,6 +230,12 @@ impl Leader {
                 let answer = self.deploy(parallelism, members, environment);
                 let answer = answer.unwrap_or_else(|error| self.not_deployed(error));
                 self.answers.push_back(answer);
+            }
+            Command::CheckReign => {
+                let checked = self.settle().and_then(|()| self.log.check_reign());
+                if matches!(checked, Err(AppendError::Fenced { .. })) && omission != Omission::CheckingTheReign {
+                    self.answers.push_back(Event::LeadershipLost);
+                }
             }
             Command::PublishResult(result) => {
                 let answer = self.publish_result(&Record::Result(result));
@@ -337,8 +342,12 @@ impl Leader {
     /// Takes in a report that is the split coordinator's, or gives it back.
     fn on_report(&mut self, mut from: FromTask, members: &Members, environment: &mut Environment) -> Option<Event> {
         let newest = RunId { number: self.run.number.saturating_sub(1), ..self.run };
-        if environment.shared.omission == Omission::Reports {
+        if environment.shared.omission == Omission::LateReports {
             from.attempt = newest.attempt(from.attempt.subtask);
+            let under_way = self.job.coordinator().in_progress().next().map(|statistics| statistics.id);
+            if let (TaskReport::Ack { id, .. }, Some(under_way)) = (&mut from.report, under_way) {
+                *id = under_way;
+            }
         }
         if !matches!(from.report, TaskReport::Coordinator(_)) {
             return Some(Event::FromTask(from));
@@ -376,6 +385,7 @@ fn takes_storage(command: &Command) -> bool {
             | Command::WriteMetadata { .. }
             | Command::Publish { .. }
             | Command::PublishResult(_)
+            | Command::CheckReign
             | Command::Deploy { .. }
     )
 }
