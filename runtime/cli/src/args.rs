@@ -98,7 +98,7 @@ pub struct Run {
     /// Run with this parallelism instead of the file's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32_768))]
     pub parallelism: Option<u32>,
-    /// Start from this savepoint or checkpoint: a path, or a name below the job's `savepoints` folder.
+    /// Start from this savepoint or checkpoint: a path or URL, or a name below the job's `savepoints` folder.
     #[arg(long, value_name = "SNAPSHOT", conflicts_with = "discard_state")]
     pub restore: Option<String>,
     /// Start empty although state exists. Savepoints stay on disk; old checkpoints are deleted once new ones complete.
@@ -197,7 +197,7 @@ pub struct JobManager {
     /// Checkpoint storage instead of the file's: a folder or URI.
     #[arg(long, value_name = "URI")]
     pub storage: Option<String>,
-    /// Begin with this savepoint, once; newer checkpoints win later.
+    /// Begin with this savepoint, a path, URL or name, once; newer checkpoints win later.
     #[arg(long, value_name = "SNAPSHOT", conflicts_with = "discard_state")]
     pub restore: Option<String>,
     /// Give existing state up.

@@ -5,6 +5,7 @@ mod exceptions;
 mod figures;
 mod operations;
 mod overview;
+mod patience;
 mod rescale;
 mod status;
 mod top;

@@ -1,29 +1,23 @@
 //! What takes time: asked for by a POST, then watched by the id that it answers with.
 
-use std::{
-    io::IsTerminal,
-    time::{Duration, Instant},
-};
+use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use streamkeeper_protocol::rest::{
     Accepted, DisposalRequest, OperationKind, OperationState, OperationView, SavepointRequest, StopRequest,
 };
-use streamkeeper_types::{Code, Error, Fault, Result};
+use streamkeeper_types::{Code, Error, Result};
 
-use super::figures;
+use super::{
+    figures,
+    patience::{POLL, Patience},
+};
 use crate::{
     args::{Output, Waiting},
     report,
     rest::{Client, error_of},
 };
-
-/// Between two looks at a request, besides what each may take.
-const POLL: Duration = Duration::from_millis(200);
-
-/// How long the JobManager may be silent while something is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Serialize)]
 struct Nothing {}
@@ -74,20 +68,18 @@ fn start(client: &Client, path: &[&str], body: &impl Serialize, waiting: &Waitin
 /// Waits until the outcome is known, and shows it. Whoever ends the command ends the waiting only.
 fn follow(client: &Client, request: &str, output: Output) -> Result<()> {
     let progress = Progress::new(output);
-    let mut silent_since: Option<Instant> = None;
+    progress.show("waiting for the outcome …");
+    let mut patience = Patience::default();
     let view = loop {
         match client.wait::<OperationView>(&["requests", request]) {
             Ok(view) if view.state != OperationState::InProgress => break view,
             Ok(view) => {
-                silent_since = None;
+                patience.answered();
                 progress.show(&format!("{} …", doing(view.kind)));
             }
             Err(error) => {
-                let silent = silent_since.get_or_insert_with(Instant::now).elapsed();
-                if error.fault() != Fault::External || silent >= PATIENCE {
-                    return Err(lost(error, request));
-                }
                 progress.show(&error.cause);
+                patience.bear(error).map_err(|error| lost(error, request))?;
             }
         }
         std::thread::sleep(POLL);

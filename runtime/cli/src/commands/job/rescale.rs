@@ -1,28 +1,20 @@
 //! Another parallelism.
 
-use std::{
-    io::IsTerminal,
-    time::{Duration, Instant},
-};
-
 use streamkeeper_protocol::rest::{
     BoundsView, JobPhaseView, JobView, RescaleList, RescaleReason, RescaleRequest, RescaleState, RescaleView,
 };
-use streamkeeper_types::{Code, Error, Fault, Millis, Result};
+use streamkeeper_types::{Code, Error, Millis, Result};
 
-use super::figures;
+use super::{
+    figures,
+    patience::{POLL, Patience},
+};
 use crate::{
     args::{Output, Waiting},
     report,
     rest::{Client, error_of},
     screen::{Tone, cell},
 };
-
-/// Between two looks at the job.
-const POLL: Duration = Duration::from_millis(200);
-
-/// How long the JobManager may be silent while something is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn bounds(client: &Client, job: &str, output: Output) -> Result<()> {
     let bounds: BoundsView = client.get(&["jobs", job, "resources"])?;
@@ -113,24 +105,19 @@ fn outcome(view: &JobView, rescale: Option<&RescaleView>) -> String {
 /// Waits until the job runs as asked for, as far as there are slots. Whoever ends the command ends the waiting only.
 fn settled(client: &Client, job: &str, target: u32, before: Option<Millis>) -> Result<JobView> {
     let mut said = JobPhaseView::Running;
-    let mut silent_since: Option<Instant> = None;
+    let mut patience = Patience::default();
     loop {
         match step(client, job, target, before) {
             Ok(Step::Settled(view)) => return Ok(*view),
             Ok(Step::Reverted(error)) => return Err(error),
             Ok(Step::Waits(view)) => {
-                silent_since = None;
-                if view.phase != said && std::io::stderr().is_terminal() {
+                patience.answered();
+                if view.phase != said {
                     eprintln!("{} ({})", figures::phase(view.phase).0, figures::counted(view.slots, "slot"));
                 }
                 said = view.phase;
             }
-            Err(error) => {
-                let silent = silent_since.get_or_insert_with(Instant::now).elapsed();
-                if error.fault() != Fault::External || silent >= PATIENCE {
-                    return Err(error);
-                }
-            }
+            Err(error) => patience.bear(error)?,
         }
         std::thread::sleep(POLL);
     }
