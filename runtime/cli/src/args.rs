@@ -1,12 +1,14 @@
 //! What can be asked on the command line.
 
 mod job;
+mod tls;
 
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use job::{Connection, Job, JobCommand, Waiting, Watch};
+pub use tls::Tls;
 
 /// Exactly-once, stateful stream processing: the same StreamJob on a laptop and on Kubernetes.
 #[derive(Debug, Parser)]
@@ -188,6 +190,8 @@ pub struct JobManager {
     /// A file with the secret that TaskManagers must show.
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub tls: Tls,
     /// Instead of the file's parallelism.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub parallelism: Option<u32>,
@@ -228,6 +232,8 @@ pub struct TaskManager {
     /// A file with the JobManager's secret.
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub tls: Tls,
     /// Memory of this process, as in 4GiB; by default a quarter of the machine, at most 4 GiB.
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,

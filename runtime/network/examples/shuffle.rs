@@ -112,7 +112,7 @@ fn million_rows(batch: &RecordBatch, batches: usize, way: &Way) -> Result<f64> {
             Arrival::Element { element: Element::Batch(batch), .. } => rows += batch.num_rows(),
             Arrival::Element { element: Element::EndOfPartition, .. } => ended += 1,
             Arrival::Failed(error) => return Err(error),
-            Arrival::Element { .. } | Arrival::Woken => {}
+            Arrival::Element { .. } | Arrival::Opened | Arrival::Woken => {}
             Arrival::TimedOut => return Err(Error::internal("nothing came for a minute")),
         }
     }

@@ -475,9 +475,11 @@ mod tests {
         let mut gate = InputGate::new(2, 1);
         let taken = Arc::new(Taken::default());
         let feeder = gate.feeder(1, Arc::<Taken>::clone(&taken));
+        gate.sender(0, Interrupt::default()).send(Element::Idle).unwrap();
         feeder.push(batch(3), 500);
         feeder.push(Element::Idle, 0);
         feeder.push(batch(4), 600);
+        assert!(matches!(next(&mut gate), Some((0, Element::Idle))));
         assert!(matches!(next(&mut gate), Some((1, Element::Batch(_)))));
         assert!(matches!(next(&mut gate), Some((1, Element::Idle))));
         assert_eq!(*taken.0.lock(), [(500, false), (0, true)]);

@@ -9,7 +9,9 @@ pub mod local;
 mod memory;
 pub mod remote;
 mod task_manager;
+mod watchdog;
 mod wiring;
 
 pub use memory::MemoryPlan;
 pub use task_manager::{TaskManager, TaskManagerOptions};
+pub use watchdog::OnStuck;

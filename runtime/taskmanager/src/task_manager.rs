@@ -4,7 +4,6 @@ use std::{
     collections::{BTreeMap, HashMap},
     path::PathBuf,
     sync::Arc,
-    thread,
     time::{Duration, Instant},
 };
 
@@ -16,9 +15,12 @@ use streamkeeper_engine::{
 use streamkeeper_protocol::ToTask;
 use streamkeeper_state::Backend;
 use streamkeeper_storage::Storage;
-use streamkeeper_types::{AttemptId, Code, Error, Result, ResultExt, SubtaskId};
+use streamkeeper_types::{AttemptId, Code, Error, Result, SubtaskId};
 
-use crate::wiring::{Hosts, wire};
+use crate::{
+    watchdog::{OnStuck, Watchdog, end_process},
+    wiring::{Hosts, wire},
+};
 
 /// What a TaskManager is started with.
 #[derive(Clone)]
@@ -34,8 +36,10 @@ pub struct TaskManagerOptions {
     pub upload_threads: usize,
     /// Folder of the local machine for the tasks' state; what earlier processes left there is removed.
     pub local_dir: PathBuf,
-    /// A task that does not stop within this time after a cancellation takes the process down.
+    /// `task.cancel-timeout`: how long a task may take to end after its cancellation.
     pub cancel_timeout: Duration,
+    /// Called when it takes longer; by default the process ends, so that its supervisor starts a fresh one.
+    pub on_stuck: OnStuck,
 }
 
 impl TaskManagerOptions {
@@ -50,6 +54,7 @@ impl TaskManagerOptions {
             upload_threads: 4,
             local_dir,
             cancel_timeout: Duration::from_secs(30),
+            on_stuck: Arc::new(|error: Error| end_process(&error)),
         }
     }
 }
@@ -58,6 +63,7 @@ impl TaskManagerOptions {
 pub struct TaskManager {
     options: TaskManagerOptions,
     environment: TaskEnvironment,
+    watchdog: Watchdog,
     running: Mutex<Running>,
 }
 
@@ -90,7 +96,8 @@ impl TaskManager {
             batch_rows: options.batch_rows,
             flush_timeout: options.flush_timeout,
         };
-        Ok(Self { options, environment, running: Mutex::default() })
+        let watchdog = Watchdog { timeout: options.cancel_timeout, on_stuck: Arc::clone(&options.on_stuck) };
+        Ok(Self { options, environment, watchdog, running: Mutex::default() })
     }
 
     /// Subtasks of each vertex that it can run at once.
@@ -152,47 +159,30 @@ impl TaskManager {
     /// Hands a command to an attempt.
     ///
     /// # Errors
-    /// When the attempt does not run here.
-    pub fn send(self: &Arc<Self>, attempt: AttemptId, command: ToTask) -> Result<()> {
-        let running = self.running.lock();
-        let handle = running.tasks.get(&attempt).filter(|handle| !handle.is_finished());
-        let handle = handle.ok_or_else(|| Error::internal(format!("{attempt} does not run here")))?;
+    /// When the attempt does not run here, or a cancelled one cannot be watched.
+    pub fn send(&self, attempt: AttemptId, command: ToTask) -> Result<()> {
         let cancels = command == ToTask::Cancel;
-        handle.send(command);
-        drop(running);
-        if cancels {
-            self.watch(attempt)?;
-        }
-        Ok(())
+        let ending = {
+            let running = self.running.lock();
+            let handle = running.tasks.get(&attempt).filter(|handle| !handle.is_finished());
+            let handle = handle.ok_or_else(|| Error::internal(format!("{attempt} does not run here")))?;
+            handle.send(command);
+            handle.ending()
+        };
+        if cancels { self.watchdog.watch(attempt, ending) } else { Ok(()) }
     }
 
-    /// Cancels every task and waits until all have ended.
+    /// Cancels every task and waits until all have ended, at most for the cancel timeout.
     pub fn shut_down(&self) {
         let handles: Vec<TaskHandle> = self.running.lock().tasks.drain().map(|(_, handle)| handle).collect();
         handles.iter().for_each(|handle| handle.send(ToTask::Cancel));
-        handles.into_iter().for_each(TaskHandle::join);
-    }
-
-    /// Takes the process down if `attempt` does not end in time: whatever holds it, holds memory and files too.
-    fn watch(self: &Arc<Self>, attempt: AttemptId) -> Result<()> {
-        let manager = Arc::downgrade(self);
-        let timeout = self.options.cancel_timeout;
-        let watch = move || {
-            let deadline = Instant::now() + timeout;
-            loop {
-                thread::sleep(Duration::from_millis(200).min(timeout));
-                let Some(manager) = manager.upgrade() else { return };
-                if manager.running.lock().tasks.get(&attempt).is_none_or(TaskHandle::is_finished) {
-                    return;
-                }
-                if Instant::now() >= deadline {
-                    tracing::error!(%attempt, ?timeout, "a cancelled task does not stop; the process ends");
-                    std::process::abort();
-                }
+        let deadline = Instant::now() + self.options.cancel_timeout;
+        for handle in handles {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !handle.ending().wait(left) {
+                self.watchdog.bark(handle.attempt());
             }
-        };
-        let started = thread::Builder::new().name("cancel-watchdog".into()).spawn(watch);
-        started.map(drop).or_code(Code::Internal, || "starting the watchdog".into())
+        }
     }
 }
 

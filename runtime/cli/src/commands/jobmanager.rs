@@ -17,7 +17,7 @@ use streamkeeper_jobmanager::{
     rpc::{self, ControlOptions, RemoteTaskManagers, Token, Watched},
     shell::{self, Inbox, JobOutcome, JobSpec, JobStatus, Phase, RestoreChoice, TaskManagers},
 };
-use streamkeeper_protocol::control::JobProgram;
+use streamkeeper_protocol::control::{JobProgram, TlsIdentity};
 use streamkeeper_types::{Code, Error, Result};
 
 use super::{
@@ -66,6 +66,7 @@ pub fn execute(arguments: &JobManager, global: &Global) -> Result<()> {
         spec.restore = RestoreChoice::From(import::into_job(snapshot, &file.base_dir(), spec.storage.as_ref())?);
     }
     let token = arguments.token_file.as_deref().map(read_token).transpose()?;
+    let tls = arguments.tls.read()?;
     let finished_program = finished_program(spec.storage.as_ref());
     let program = program(&file, &launch)?;
     let stop = stop::signal()?;
@@ -75,10 +76,16 @@ pub fn execute(arguments: &JobManager, global: &Global) -> Result<()> {
         if let Some(rest) = &rest {
             rest.server.stand_by(shell::leader(spec.storage.as_ref())?);
         }
-        if wait_for_leader(arguments, &spec, token.as_deref().unwrap_or_default(), &stop)? == Watched::Stopped {
+        if wait_for_leader(arguments, &spec, token.as_deref().unwrap_or_default(), tls.as_ref(), &stop)?
+            == Watched::Stopped
+        {
             return Ok(());
         }
-        let options = ControlOptions { token: token.clone().map(Token::new), ..ControlOptions::new(arguments.listen) };
+        let options = ControlOptions {
+            token: token.clone().map(Token::new),
+            tls: tls.clone(),
+            ..ControlOptions::new(arguments.listen)
+        };
         let (outcome, status) =
             lead(options, arguments.advertise.as_deref(), &program, spec.clone(), rest.as_ref(), &stop)?;
         match outcome {
@@ -97,12 +104,18 @@ pub fn execute(arguments: &JobManager, global: &Global) -> Result<()> {
 }
 
 /// Stands by as long as somebody else leads.
-fn wait_for_leader(arguments: &JobManager, spec: &JobSpec, token: &str, stop: &AtomicBool) -> Result<Watched> {
+fn wait_for_leader(
+    arguments: &JobManager,
+    spec: &JobSpec,
+    token: &str,
+    tls: Option<&TlsIdentity>,
+    stop: &AtomicBool,
+) -> Result<Watched> {
     let Some(leader) = shell::leader(spec.storage.as_ref())? else { return Ok(Watched::Gone) };
     if leader == own_address(arguments.listen, arguments.advertise.as_deref()) {
         return Ok(Watched::Gone);
     }
-    rpc::watch(&leader, token, SILENCE, stop)
+    rpc::watch(&leader, token, tls, SILENCE, stop)
 }
 
 /// The REST API of this process, while it leads and while it stands by.

@@ -26,13 +26,14 @@ pub fn execute(arguments: &TaskManager) -> Result<()> {
     let options = RemoteOptions {
         job_managers: arguments.jobmanager.clone(),
         token: arguments.token_file.as_deref().map(read_token).transpose()?.unwrap_or_default(),
+        tls: arguments.tls.read()?,
         slots: arguments.slots,
         data_listen: arguments.data_listen,
         advertise: arguments.advertise.clone(),
         metrics: arguments.metrics,
         alive_every: Duration::from_millis(250),
         silence: Duration::from_secs(2),
-        retry: Duration::from_millis(200),
+        retry: Duration::from_millis(50),
     };
     let work_dir = arguments.work_dir.clone();
     let slots = arguments.slots;
@@ -55,8 +56,7 @@ fn prepare(program: &JobProgram, slots: u32, memory: Option<u64>, work_dir: Opti
     };
     let local = local_job(&file, graph.clone(), &launch)?;
     let mut tasks = local.tasks;
-    // Several TaskManagers of one machine must not share a folder, since each empties its own.
-    tasks.local_dir = work_dir.unwrap_or(tasks.local_dir).join(format!("taskmanager-{}", std::process::id()));
+    tasks.local_dir = work_dir.unwrap_or(tasks.local_dir);
     Ok(Prepared {
         namespace: local.job.namespace,
         name: local.job.name,

@@ -1,156 +1,143 @@
-//! JobManagers and TaskManagers as processes over TCP, killed and frozen at random: the files they leave in the end are
-//! byte for byte those of an undisturbed run, after sorting.
+//! JobManagers and TaskManagers as processes over TCP: what one kill, one freeze or one wrong secret does.
 
-use std::{
-    net::TcpListener,
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::{fs, path::Path};
 
-use rand::{Rng, SeedableRng, rngs::StdRng};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-use crate::example::{BINARY, Example};
+use crate::processes::{Cluster, Role, Shape};
 
-/// How long a job of a few seconds may take with all that is done to it.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A process that does not outlive its test.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Process {
-    fn start(arguments: &[String]) -> Self {
-        let mut command = Command::new(BINARY);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Self(command.spawn().unwrap())
-    }
-
-    fn signal(&self, signal: &str) {
-        let status = Command::new("kill").args([signal, &self.0.id().to_string()]).status().unwrap();
-        assert!(status.success(), "kill {signal}");
-    }
-}
-
-/// The example, its JobManagers and its TaskManagers.
-struct Cluster {
-    example: Example,
-    job_managers: Vec<(String, Process)>,
-    task_managers: Vec<Process>,
-    slots: u32,
-}
-
-impl Cluster {
-    fn start(copies: u32, rate: u32, job_managers: usize, task_managers: usize, slots: u32) -> Self {
-        let example = Example::new(copies);
-        example.edit_job("'format' = 'raw'", &format!("'format' = 'raw', 'scan.rate-limit' = '{rate}'"));
-        let mut cluster = Self { example, job_managers: Vec::new(), task_managers: Vec::new(), slots };
-        for _ in 0..job_managers {
-            let address = free_address();
-            let process = cluster.job_manager(&address);
-            cluster.job_managers.push((address, process));
-        }
-        for _ in 0..task_managers {
-            let process = cluster.task_manager();
-            cluster.task_managers.push(process);
-        }
-        cluster
-    }
-
-    fn job_manager(&self, address: &str) -> Process {
-        let job = self.example.job().display().to_string();
-        let arguments = ["jobmanager", "--job", &job, "--listen", address, "--least-parallelism", "1"];
-        Process::start(&arguments.map(str::to_owned))
-    }
-
-    fn task_manager(&self) -> Process {
-        let addresses: Vec<&str> = self.job_managers.iter().map(|(address, _)| address.as_str()).collect();
-        let (addresses, slots) = (addresses.join(","), self.slots.to_string());
-        let arguments = ["taskmanager", "--jobmanager", &addresses, "--slots", &slots];
-        Process::start(&arguments.map(str::to_owned))
-    }
-
-    /// Whether a JobManager ended: the job is at its end.
-    fn has_finished(&mut self) -> bool {
-        self.job_managers.iter_mut().any(|(_, process)| {
-            let status = process.0.try_wait().unwrap();
-            assert!(status.is_none_or(|status| status.success()), "a JobManager ended with {status:?}");
-            status.is_some()
-        })
-    }
-
-    fn replace_job_manager(&mut self, index: usize) {
-        let address = self.job_managers[index].0.clone();
-        drop(self.job_managers.remove(index));
-        let process = self.job_manager(&address);
-        self.job_managers.insert(index, (address, process));
-    }
-
-    fn replace_task_manager(&mut self, index: usize) {
-        drop(self.task_managers.remove(index));
-        let process = self.task_manager();
-        self.task_managers.insert(index, process);
-    }
-
-    /// Waits for the end and compares.
-    fn finish(mut self) {
-        let begun = Instant::now();
-        while !self.has_finished() {
-            assert!(begun.elapsed() < PATIENCE, "the job does not come to its end");
-            // Nothing tells a process from outside that another has ended.
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        assert!(self.example.result() == self.example.expected, "rows differ");
-    }
-}
-
-/// A port that was free just now. Another process may take it; then its JobManager does not start, and the test says so.
-fn free_address() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
-}
+/// Rows per second at which the log once takes a few seconds.
+const SLOW: u32 = 5_000;
 
 #[test]
 fn a_job_spread_over_two_task_managers_counts_like_one_process() {
-    Cluster::start(2, 1_000_000, 1, 2, 1).finish();
+    Cluster::start(2, 1_000_000, Shape::new(1, 2)).finish();
 }
 
 #[test]
-fn killed_and_frozen_processes_lose_and_double_nothing() {
-    let mut random = StdRng::seed_from_u64(4);
-    let mut cluster = Cluster::start(12, 20_000, 2, 3, 1);
-    for _ in 0..14 {
-        // The instant is what is random here; nothing waits for a state.
-        std::thread::sleep(Duration::from_millis(random.random_range(100..1_500)));
-        if cluster.has_finished() {
-            break;
-        }
-        let (manager, leader) = (random.random_range(0..3), random.random_range(0..2));
-        match random.random_range(0..10) {
-            0..4 => cluster.replace_task_manager(manager),
-            4..6 => cluster.replace_job_manager(leader),
-            6 => {
-                cluster.replace_task_manager(manager);
-                cluster.replace_job_manager(leader);
-            }
-            7 | 8 => {
-                let frozen = &cluster.task_managers[manager];
-                frozen.signal("-STOP");
-                std::thread::sleep(Duration::from_millis(random.random_range(500..4_000)));
-                frozen.signal("-CONT");
-            }
-            _ => {
-                let frozen = &cluster.job_managers[leader].1;
-                frozen.signal("-STOP");
-                std::thread::sleep(Duration::from_millis(random.random_range(500..4_000)));
-                frozen.signal("-CONT");
-            }
-        }
+fn the_tasks_of_a_killed_task_manager_go_on_in_a_spare_slot() {
+    let mut cluster = Cluster::start(2, SLOW, Shape::new(1, 3));
+    cluster.next_checkpoint();
+    // Two of three have tasks.
+    cluster.kill(Role::TaskManager(0));
+    cluster.kill(Role::TaskManager(1));
+    cluster.next_checkpoint();
+    cluster.restart(Role::TaskManager(0));
+    cluster.finish();
+}
+
+#[test]
+fn a_standby_leads_when_the_leader_is_killed() {
+    let mut cluster = Cluster::start(2, SLOW, Shape::new(2, 2));
+    cluster.next_checkpoint();
+    let leader = leader(&mut cluster);
+    cluster.kill(leader);
+    cluster.next_checkpoint();
+    cluster.restart(leader);
+    cluster.finish();
+}
+
+#[test]
+fn killing_every_process_at_once_costs_no_row() {
+    let mut cluster = Cluster::start(2, SLOW, Shape::new(1, 2));
+    cluster.next_checkpoint();
+    for role in [Role::JobManager(0), Role::TaskManager(0), Role::TaskManager(1)] {
+        cluster.kill(role);
+    }
+    for role in [Role::TaskManager(0), Role::TaskManager(1), Role::JobManager(0)] {
+        cluster.restart(role);
     }
     cluster.finish();
+}
+
+#[test]
+fn b91_a_leader_that_thaws_after_its_successor_began_steps_down() {
+    let mut cluster = Cluster::start(3, SLOW, Shape::new(2, 2));
+    cluster.next_checkpoint();
+    let leader = leader(&mut cluster);
+    let generation = cluster.generation();
+    cluster.freeze(leader);
+    cluster.wait_for("a successor", |cluster| (cluster.generation() > generation).then_some(()));
+    cluster.next_checkpoint();
+    cluster.thaw(leader);
+    cluster.wait_for("the old leader", |cluster| cluster.log(leader).contains("standing by").then_some(()));
+    cluster.next_checkpoint();
+    cluster.finish();
+}
+
+#[test]
+fn a_task_manager_that_is_stopped_leaves_nothing_behind_and_one_that_is_killed_leaves_it_to_the_next() {
+    let mut cluster = Cluster::start(2, SLOW, Shape::new(1, 2));
+    cluster.next_checkpoint();
+    cluster.restart(Role::TaskManager(0));
+    cluster.next_checkpoint();
+    let folder = cluster.example.folder.path().join(".streamkeeper/.work/default.api-hits");
+    let count = || fs::read_dir(&folder).unwrap().flatten().filter(|entry| entry.path().is_dir()).count();
+    assert_eq!(count(), 2, "of the two that live");
+    for index in 0..2 {
+        cluster.terminate(Role::TaskManager(index));
+        assert!(cluster.end_of(Role::TaskManager(index)).success());
+    }
+    assert_eq!(count(), 0);
+}
+
+#[test]
+fn a_task_manager_with_another_token_is_refused_and_says_why() {
+    let secrets = tempfile::tempdir().unwrap();
+    let (right, wrong) = (secrets.path().join("right"), secrets.path().join("wrong"));
+    fs::write(&right, "correct-7c1f\n").unwrap();
+    fs::write(&wrong, "mistaken-7c1f\n").unwrap();
+    let token = |file: &Path| vec!["--token-file".to_owned(), file.display().to_string()];
+    let mut cluster = Cluster::start(1, SLOW, Shape { arguments: token(&right), ..Shape::new(1, 2) });
+    cluster.next_checkpoint();
+    cluster.set_arguments(token(&wrong));
+    cluster.restart(Role::TaskManager(0));
+    assert!(!cluster.end_of(Role::TaskManager(0)).success());
+    let log = cluster.log(Role::TaskManager(0));
+    assert!(log.contains("PEER_REFUSED") && log.contains("the token is not the JobManager's"), "{log}");
+    assert!(!log.contains("7c1f"), "a secret is shown: {log}");
+    cluster.set_arguments(token(&right));
+    cluster.restart(Role::TaskManager(0));
+    cluster.finish();
+}
+
+#[test]
+fn with_tls_everything_runs_and_a_process_without_certificate_is_not_let_in() {
+    let files = certificates();
+    let path = |name: &str| files.path().join(name).display().to_string();
+    let arguments = ["--tls-cert", &path("cert.pem"), "--tls-key", &path("key.pem"), "--tls-ca", &path("ca.pem")];
+    let arguments: Vec<String> = arguments.map(str::to_owned).into();
+    let mut cluster = Cluster::start(2, SLOW, Shape { arguments: arguments.clone(), ..Shape::new(1, 3) });
+    cluster.next_checkpoint();
+    cluster.set_arguments(Vec::new());
+    cluster.restart(Role::TaskManager(0));
+    cluster
+        .wait_for("a refusal", |cluster| cluster.log(Role::TaskManager(0)).contains("no JobManager yet").then_some(()));
+    cluster.set_arguments(arguments);
+    cluster.finish();
+}
+
+/// The process that leads, among two JobManagers.
+fn leader(cluster: &mut Cluster) -> Role {
+    cluster.wait_for("a leader", |cluster| {
+        let leads = |role: &Role| {
+            !cluster.log(*role).contains("standing by") && cluster.log(*role).contains("TaskManager came")
+        };
+        [Role::JobManager(0), Role::JobManager(1)].into_iter().find(leads)
+    })
+}
+
+/// A root, and one certificate of it with the name of every process.
+fn certificates() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut authority = CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let certificate =
+        CertificateParams::new(vec!["streamkeeper".to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
+    fs::write(folder.path().join("ca.pem"), authority.pem()).unwrap();
+    fs::write(folder.path().join("cert.pem"), certificate.pem()).unwrap();
+    fs::write(folder.path().join("key.pem"), key.serialize_pem()).unwrap();
+    folder
 }

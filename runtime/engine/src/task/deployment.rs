@@ -2,13 +2,14 @@
 
 use std::{
     collections::BTreeMap,
+    convert::Infallible,
     path::PathBuf,
     sync::Arc,
     thread::{Builder, JoinHandle},
     time::Duration,
 };
 
-use crossbeam_channel::{Sender, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use streamkeeper_network::{GateWaker, InputGate, Interrupt};
 use streamkeeper_protocol::{TaskState, ToTask};
 use streamkeeper_state::Backend;
@@ -73,6 +74,20 @@ pub struct TaskHandle {
     waker: Option<GateWaker>,
     interrupt: Interrupt,
     thread: JoinHandle<()>,
+    end: TaskEnding,
+}
+
+/// Lets another thread wait for a task's end. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct TaskEnding(Receiver<Infallible>);
+
+impl TaskEnding {
+    /// Waits until the task has ended, at most for `timeout`; whether it has.
+    #[must_use]
+    pub fn wait(&self, timeout: Duration) -> bool {
+        // Nothing is ever sent: the task's thread drops its end when it is done.
+        self.0.recv_timeout(timeout) == Err(RecvTimeoutError::Disconnected)
+    }
 }
 
 impl TaskHandle {
@@ -98,10 +113,9 @@ impl TaskHandle {
         self.thread.is_finished()
     }
 
-    /// Waits for the task's thread.
-    pub fn join(self) {
-        // A panic of the task was caught and reported inside the thread.
-        let _ = self.thread.join();
+    #[must_use]
+    pub fn ending(&self) -> TaskEnding {
+        self.end.clone()
     }
 }
 
@@ -117,7 +131,9 @@ pub fn spawn(spec: TaskSpec, wiring: TaskWiring, environment: TaskEnvironment) -
     let reporter = Reporter::new(attempt, environment.reports.clone());
     let place = format!("{} {}", attempt.subtask, spec.vertex.name);
     let name = thread_name(&place);
+    let (alive, end) = bounded::<Infallible>(0);
     let body = move || {
+        let _alive = alive;
         reporter.state(TaskState::Initializing);
         // The task's resources are gone before its end is reported: a restart finds nothing left of it.
         let ended = panics::caught("the task", || run::run(spec, wiring, &environment, receiver));
@@ -130,7 +146,7 @@ pub fn spawn(spec: TaskSpec, wiring: TaskWiring, environment: TaskEnvironment) -
     };
     let thread =
         Builder::new().name(name).spawn(body).or_code(Code::Internal, || format!("starting a thread for {attempt}"))?;
-    Ok(TaskHandle { attempt, commands, waker, interrupt, thread })
+    Ok(TaskHandle { attempt, commands, waker, interrupt, thread, end: TaskEnding(end) })
 }
 
 /// As much of the task's name as Linux shows of a thread's: 15 bytes.

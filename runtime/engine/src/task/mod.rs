@@ -32,7 +32,7 @@ mod time;
 mod uploads;
 mod watermarks;
 
-pub use deployment::{TaskEnvironment, TaskHandle, TaskInput, TaskSpec, TaskWiring, spawn};
+pub use deployment::{TaskEnding, TaskEnvironment, TaskHandle, TaskInput, TaskSpec, TaskWiring, spawn};
 pub use reporter::ReportSink;
 pub use router::OutputEdge;
 pub use uploads::UploadPool;

@@ -165,8 +165,9 @@ fn send(target: &mut dyn ChannelSender, element: Element, totals: &mut Totals, r
 fn closed_channel(closed: ChannelClosed, receiver_gone: &mut bool) -> Error {
     *receiver_gone |= closed == ChannelClosed::Receiver;
     match closed {
-        ChannelClosed::Receiver | ChannelClosed::Interrupted => Error::new(Code::Cancelled, closed.to_string()),
-        ChannelClosed::Connection => Error::new(Code::ConnectionLost, closed.to_string()),
+        ChannelClosed::Interrupted => Error::new(Code::Cancelled, closed.to_string()),
+        // Should no cancellation follow, a restart mends it.
+        ChannelClosed::Receiver | ChannelClosed::Connection => Error::new(Code::ConnectionLost, closed.to_string()),
         ChannelClosed::Unsendable => Error::new(Code::RecordInvalid, closed.to_string())
             .way_out("a row and its columns have to fit into one frame of the data plane; see the TaskManager's log"),
     }
@@ -284,7 +285,7 @@ mod tests {
         };
         assert_eq!(code(ChannelClosed::Connection), (Code::ConnectionLost, false));
         assert_eq!(code(ChannelClosed::Unsendable), (Code::RecordInvalid, false));
-        assert_eq!(code(ChannelClosed::Receiver), (Code::Cancelled, true));
+        assert_eq!(code(ChannelClosed::Receiver), (Code::ConnectionLost, true));
         assert_eq!(code(ChannelClosed::Interrupted), (Code::Cancelled, false));
     }
 }

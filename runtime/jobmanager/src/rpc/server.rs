@@ -14,10 +14,10 @@ use streamkeeper_engine::{Clock, Deployment, SystemClock, task::ReportSink};
 use streamkeeper_protocol::{
     FromTask, TaskReport, ToTask,
     control::{
-        Alive, Command, FromTaskManager, JobProgram, MAX_MESSAGE, PROTOCOL, Register, ToTaskManager, WatchRequest,
-        Welcome,
+        Alive, Command, FromTaskManager, JobProgram, MAX_MESSAGE, PROTOCOL, Register, TlsIdentity, ToTaskManager,
+        WatchRequest, Welcome,
         control_server::{Control, ControlServer},
-        decode, encode, from_task_manager as from, to_task_manager as to,
+        decode, encode, from_task_manager as from, to_task_manager as to, unusable,
     },
     rest::TaskManagerView,
 };
@@ -66,6 +66,8 @@ pub struct ControlOptions {
     pub listen: SocketAddr,
     /// What TaskManagers must show; `None`: nothing.
     pub token: Option<Token>,
+    /// `None`: in the clear.
+    pub tls: Option<TlsIdentity>,
     /// `liveness.interval`: a sign of life this often.
     pub alive_every: Duration,
     /// `liveness.timeout`: silence after which a TaskManager is lost.
@@ -76,9 +78,18 @@ impl ControlOptions {
     /// The defaults of runtime-rules.md §1.5.
     #[must_use]
     pub fn new(listen: SocketAddr) -> Self {
-        Self { listen, token: None, alive_every: Duration::from_millis(250), silence: Duration::from_secs(2) }
+        Self {
+            listen,
+            token: None,
+            tls: None,
+            alive_every: Duration::from_millis(250),
+            silence: Duration::from_secs(2),
+        }
     }
 }
+
+/// How long the end of the streams is waited for.
+const SHUTDOWN: Duration = Duration::from_secs(1);
 
 type Outbox = mpsc::Sender<Result<ToTaskManager, Status>>;
 
@@ -113,6 +124,10 @@ impl RemoteTaskManagers {
             .enable_all()
             .build()
             .or_code(Code::Internal, || "starting the control plane's threads".into())?;
+        let mut server = Server::builder().tcp_nodelay(true);
+        if let Some(tls) = &options.tls {
+            server = server.tls_config(tls.server()).map_err(|error| unusable(&error))?;
+        }
         let place = options.listen;
         let listener = runtime
             .block_on(TcpListener::bind(place))
@@ -130,12 +145,11 @@ impl RemoteTaskManagers {
             .max_decoding_message_size(MAX_MESSAGE)
             .max_encoding_message_size(MAX_MESSAGE);
         let (stop, stopped) = oneshot::channel();
-        let serve = Server::builder().tcp_nodelay(true).add_service(service).serve_with_incoming_shutdown(
-            TcpListenerStream::new(listener),
-            async {
-                let _ = stopped.await;
-            },
-        );
+        let until_stopped = async {
+            let _ = stopped.await;
+        };
+        let serve =
+            server.add_service(service).serve_with_incoming_shutdown(TcpListenerStream::new(listener), until_stopped);
         runtime.spawn(async {
             if let Err(error) = serve.await {
                 tracing::error!(%error, "the control plane ended");
@@ -154,7 +168,8 @@ impl RemoteTaskManagers {
 impl Drop for RemoteTaskManagers {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+            // The port is free again afterwards: this process may lead once more.
+            runtime.shutdown_timeout(SHUTDOWN);
         }
     }
 }

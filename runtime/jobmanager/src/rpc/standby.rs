@@ -5,10 +5,9 @@ use std::{
     time::Duration,
 };
 
-use streamkeeper_protocol::control::{WatchRequest, control_client::ControlClient};
-use streamkeeper_types::{Code, Result, ResultExt};
+use streamkeeper_protocol::control::{TlsIdentity, WatchRequest, control_client::ControlClient, endpoint};
+use streamkeeper_types::{Code, Error, Result, ResultExt};
 use tokio::time::{Instant, timeout};
-use tonic::transport::Endpoint;
 
 /// Between two looks at whether to stop.
 const TICK: Duration = Duration::from_millis(100);
@@ -26,8 +25,16 @@ pub enum Watched {
 /// after `silence`).
 ///
 /// # Errors
-/// When the machine gives no threads.
-pub fn watch(address: &str, token: &str, silence: Duration, stop: &AtomicBool) -> Result<Watched> {
+/// `PEER_REFUSED` if the leader does not know our token; `OPTION_INVALID` for certificates that are none; when the machine
+/// gives no threads.
+pub fn watch(
+    address: &str,
+    token: &str,
+    tls: Option<&TlsIdentity>,
+    silence: Duration,
+    stop: &AtomicBool,
+) -> Result<Watched> {
+    let endpoint = endpoint(address, tls)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -35,11 +42,16 @@ pub fn watch(address: &str, token: &str, silence: Duration, stop: &AtomicBool) -
     runtime.block_on(async {
         let request = WatchRequest { token: token.to_owned() };
         let listening = async {
-            let endpoint = Endpoint::from_shared(format!("http://{address}")).ok()?.tcp_nodelay(true);
-            let channel = endpoint.connect().await.ok()?;
-            Some(ControlClient::new(channel).watch(request).await.ok()?.into_inner())
+            let Ok(channel) = endpoint.connect().await else { return Ok(None) };
+            match ControlClient::new(channel).watch(request).await {
+                Ok(signs) => Ok(Some(signs.into_inner())),
+                // It lives, and claiming its job would only disturb it.
+                Err(status) if status.code() == tonic::Code::PermissionDenied => Err(refused(address, &status)),
+                Err(_) => Ok(None),
+            }
         };
-        let Ok(Some(mut signs)) = timeout(silence, listening).await else { return Ok(Watched::Gone) };
+        let Ok(listening) = timeout(silence, listening).await else { return Ok(Watched::Gone) };
+        let Some(mut signs) = listening? else { return Ok(Watched::Gone) };
         let mut heard = Instant::now();
         loop {
             if stop.load(Ordering::SeqCst) {
@@ -53,4 +65,9 @@ pub fn watch(address: &str, token: &str, silence: Duration, stop: &AtomicBool) -
             }
         }
     })
+}
+
+fn refused(address: &str, status: &tonic::Status) -> Error {
+    Error::new(Code::PeerRefused, format!("the leading JobManager at {address}: {}", status.message()))
+        .way_out("give all JobManagers of a job the same token")
 }

@@ -5,5 +5,6 @@ mod abort;
 mod bench;
 mod complete;
 mod finish;
+mod handshake;
 mod job;
 mod trigger;

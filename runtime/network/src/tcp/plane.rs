@@ -162,11 +162,12 @@ impl DataPlane {
         Ok(())
     }
 
-    /// Refuses and ends every connection of a generation below `lowest`.
-    pub fn fence(&self, lowest: Generation) {
+    /// Refuses and ends every connection of a generation below `lowest`. Generations only grow: returns the one that holds
+    /// from now on, a higher one if that was fenced before.
+    pub fn fence(&self, lowest: Generation) -> Generation {
         let before = self.inner.lowest.fetch_max(lowest.0, Ordering::SeqCst);
         if before >= lowest.0 {
-            return;
+            return Generation(before);
         }
         for connection in self.inner.all() {
             let own = connection.key.1;
@@ -174,6 +175,7 @@ impl DataPlane {
                 connection.on(Event::Broken(Fault::Fenced { own: own.0, lowest: lowest.0 }));
             }
         }
+        lowest
     }
 
     /// Writes what is queued, says farewell, and ends all threads. Channels that did not come to their end fail, here

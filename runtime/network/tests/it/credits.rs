@@ -24,6 +24,11 @@ fn a_reader_that_stops_bounds_its_sender_while_the_neighbour_flows() {
     let mut gate = world.gate(2, CAPACITY);
     let interrupt = Interrupt::default();
     let mut blocked = world.sender_with(0, Compression::None, interrupt.clone());
+    let mut neighbour = world.sender(1);
+    for sender in [&mut blocked, &mut neighbour] {
+        sender.send(Element::Idle).unwrap();
+        next(&mut gate);
+    }
     let sent = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&sent);
     let producer = thread::spawn(move || {
@@ -36,7 +41,6 @@ fn a_reader_that_stops_bounds_its_sender_while_the_neighbour_flows() {
     });
     // The task reads channel 1 alone, as in an alignment.
     gate.block(0);
-    let mut neighbour = world.sender(1);
     for turn in 0..200 {
         neighbour.send(Element::Batch(numbers(turn..turn + 1_000))).unwrap();
         let (channel, element) = next(&mut gate);
@@ -113,6 +117,7 @@ fn a_sender_that_ends_early_neither_ends_nor_fails_the_channel() {
     drop(first);
     second.send(Element::EndOfPartition).unwrap();
     assert_eq!(next(&mut gate).0, 1);
+    assert!(matches!(gate.poll(LONG), Arrival::Opened), "both have said where they stand");
     assert!(matches!(gate.poll(std::time::Duration::ZERO), Arrival::TimedOut));
 }
 

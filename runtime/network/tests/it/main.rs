@@ -1,5 +1,5 @@
 //! The gate as a task sees it, and the data plane over real sockets.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod batches;
 mod codec;

@@ -39,6 +39,7 @@ impl Bench {
                 Arrival::Opened => seen.push("opened".to_owned()),
                 Arrival::Woken => seen.push("woken".to_owned()),
                 Arrival::TimedOut => return seen,
+                Arrival::Failed(error) => panic!("{error}"),
             }
         }
     }

@@ -141,9 +141,12 @@ impl World {
 
 /// The next element of a gate.
 pub fn next(gate: &mut InputGate) -> (usize, Element) {
-    match gate.poll(LONG) {
-        Arrival::Element { channel, element, .. } => (channel, element),
-        other => panic!("{other:?}"),
+    loop {
+        match gate.poll(LONG) {
+            Arrival::Element { channel, element, .. } => return (channel, element),
+            Arrival::Opened => {}
+            other => panic!("{other:?}"),
+        }
     }
 }
 
@@ -154,6 +157,7 @@ pub fn until_failure(gate: &mut InputGate) -> (Vec<Element>, Error) {
         match gate.poll(LONG) {
             Arrival::Element { element, .. } => elements.push(element),
             Arrival::Failed(error) => return (elements, error),
+            Arrival::Opened => {}
             other => panic!("{other:?}"),
         }
     }

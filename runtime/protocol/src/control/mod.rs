@@ -10,12 +10,14 @@
 
 mod bodies;
 mod generated;
+mod tls;
 
 pub use bodies::{Deployment, Host, JobProgram, RestoreOfOperator, TaskDeployment, decode, encode};
 pub use generated::{
     Alive, Command, FromTaskManager, Register, ToTaskManager, WatchRequest, Welcome, control_client, control_server,
     from_task_manager, to_task_manager,
 };
+pub use tls::{TlsIdentity, endpoint, innermost, unusable};
 
 /// Version of everything that goes over the stream; both ends must have the same. Raised with every change that an
 /// older end would misread.

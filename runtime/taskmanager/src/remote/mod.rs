@@ -7,11 +7,13 @@
 //!                                                                            next deploys them from the log
 //! ```
 
+mod broken;
 mod figures;
 mod options;
 mod reports;
 mod serve;
 mod session;
+mod work_folder;
 
 pub use options::{Prepare, Prepared, RemoteOptions};
 pub use serve::serve;

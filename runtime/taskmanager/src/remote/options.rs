@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use streamkeeper_engine::{Clock, StreamGraph};
-use streamkeeper_protocol::control::JobProgram;
+use streamkeeper_protocol::control::{JobProgram, TlsIdentity};
 use streamkeeper_state::Backend;
 use streamkeeper_storage::Storage;
 use streamkeeper_types::Result;
@@ -17,6 +17,8 @@ pub struct RemoteOptions {
     pub job_managers: Vec<String>,
     /// Shown to JobManagers and other TaskManagers; empty where none is asked for. Never logged.
     pub token: String,
+    /// For the connections to JobManagers and to other TaskManagers; `None`: in the clear.
+    pub tls: Option<TlsIdentity>,
     pub slots: u32,
     /// Where other TaskManagers connect; port 0: any free one.
     pub data_listen: SocketAddr,
@@ -42,6 +44,7 @@ pub struct Prepared {
     pub storage: Arc<dyn Storage>,
     pub backend: Arc<dyn Backend>,
     pub clock: Arc<dyn Clock>,
+    /// Its folder may be shared: each process takes one of its own below it.
     pub tasks: TaskManagerOptions,
 }
 

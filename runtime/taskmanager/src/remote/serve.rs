@@ -8,13 +8,14 @@ use std::sync::{
 use streamkeeper_jobmanager::metrics::MetricsServer;
 use streamkeeper_network::{
     PeerId,
-    tcp::{ChannelEnd, ChannelFailure, DataPlane, DataPlaneOptions, Identity},
+    tcp::{DataPlane, DataPlaneOptions, Identity, TlsOptions},
 };
-use streamkeeper_protocol::{FromTask, TaskReport, TaskState};
-use streamkeeper_types::{Code, Error, Result, ResultExt};
+use streamkeeper_protocol::control::TlsIdentity;
+use streamkeeper_types::{Code, Error, Fault, Result, ResultExt};
 
 use super::{
     Prepare, RemoteOptions,
+    broken::BrokenChannels,
     reports::Reports,
     session::{Outcome, Session},
 };
@@ -37,37 +38,50 @@ pub fn serve(options: &RemoteOptions, prepare: &Prepare, stop: &Arc<AtomicBool>)
     let (figures, slots) = (reports.figures().clone(), options.slots);
     let take = Arc::new(move || figures.samples(slots));
     let _metrics = options.metrics.map(|listen| MetricsServer::listen(listen, take)).transpose()?;
-    let told = reports.clone();
-    // A task that waits for something else would notice late that its channel is broken.
-    let failures = move |failure: ChannelFailure| {
-        let ChannelFailure { channel, end, error, .. } = failure;
-        let attempt = match end {
-            ChannelEnd::Producer => channel.producer,
-            ChannelEnd::Consumer => channel.consumer,
-        };
-        told.send(&FromTask { attempt, report: TaskReport::State(TaskState::Failed(error)) });
-    };
-    let plane = DataPlane::start(DataPlaneOptions::new(identity, options.data_listen), Arc::new(failures))?;
-    let plane = Arc::new(plane);
-    let mut last_refusal: Option<Error> = None;
-    while !stop.load(Ordering::SeqCst) {
-        for address in &options.job_managers {
-            if stop.load(Ordering::SeqCst) {
-                break;
-            }
-            let session = Session { options, prepare, plane: &plane, reports: &reports, name: &name, address, stop };
-            match runtime.block_on(session.run()) {
-                Ok(Outcome::Lost(why)) => tracing::info!(address, why, "the JobManager is gone; looking for the next"),
-                Ok(Outcome::Stopped) => return Ok(()),
-                // A standby refuses too, and may lead later: only a lasting refusal is worth a line.
-                Err(error) if last_refusal.as_ref() != Some(&error) => {
-                    tracing::warn!(address, %error, "no JobManager yet");
-                    last_refusal = Some(error);
-                }
-                Err(_) => {}
-            }
+    let broken = BrokenChannels::default();
+    let breaking = broken.clone();
+    let tls = options.tls.clone().map(|TlsIdentity { roots, certificates, key, name }| TlsOptions {
+        roots,
+        certificates,
+        key,
+        name,
+    });
+    let listen = DataPlaneOptions { tls, ..DataPlaneOptions::new(identity, options.data_listen) };
+    let plane = Arc::new(DataPlane::start(listen, Arc::new(move |failure| breaking.on_failure(failure)))?);
+    let (plane, reports, broken, name) = (&plane, &reports, &broken, &name);
+    let session = |address| Session { options, prepare, plane, reports, broken, name, address, stop };
+    let mut last_failure: Option<Error> = None;
+    let mut in_vain = 0;
+    // Where one is lost, the next in the list is the likelier to lead.
+    for address in options.job_managers.iter().cycle() {
+        if stop.load(Ordering::SeqCst) {
+            break;
         }
-        runtime.block_on(tokio::time::sleep(options.retry));
+        match runtime.block_on(session(address).run()) {
+            Ok(Outcome::Stopped) => break,
+            Ok(Outcome::Lost(why)) => {
+                tracing::info!(address, why, "the JobManager is gone; looking for the next");
+                in_vain = 0;
+                last_failure = None;
+                continue;
+            }
+            Err(error) if !is_temporary(&error) => return Err(error),
+            // A standby does not listen, and may lead later: only a lasting failure is worth a line.
+            Err(error) if last_failure.as_ref() != Some(&error) => {
+                tracing::warn!(address, %error, "no JobManager yet");
+                last_failure = Some(error);
+            }
+            Err(_) => {}
+        }
+        in_vain += 1;
+        if in_vain % options.job_managers.len() == 0 {
+            runtime.block_on(async { tokio::time::sleep(options.retry).await });
+        }
     }
     Ok(())
+}
+
+/// Whether another attempt may end otherwise. What a JobManager says about version, token or program holds.
+fn is_temporary(error: &Error) -> bool {
+    error.fault() == Fault::External && error.code != Code::PeerRefused
 }

@@ -18,7 +18,7 @@ use streamkeeper_protocol::{
     FromTask, TaskReport, TaskState,
     control::{
         Alive, Deployment, FromTaskManager, JobProgram, MAX_MESSAGE, PROTOCOL, Register, ToTaskManager,
-        control_client::ControlClient, decode, from_task_manager as from, to_task_manager as to,
+        control_client::ControlClient, decode, endpoint, from_task_manager as from, innermost, to_task_manager as to,
     },
 };
 use streamkeeper_state::DroppedState;
@@ -28,11 +28,13 @@ use tokio::{
     time::{Instant, interval, timeout},
 };
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Streaming, transport::Endpoint};
+use tonic::Streaming;
 
 use super::{
     Prepare, Prepared, RemoteOptions,
+    broken::BrokenChannels,
     reports::{Outbox, Reports},
+    work_folder::WorkFolder,
 };
 use crate::{
     TaskManager,
@@ -47,6 +49,7 @@ pub(super) struct Session<'a> {
     pub prepare: &'a Prepare,
     pub plane: &'a Arc<DataPlane>,
     pub reports: &'a Reports,
+    pub broken: &'a BrokenChannels,
     pub name: &'a str,
     pub address: &'a str,
     pub stop: &'a Arc<AtomicBool>,
@@ -68,9 +71,10 @@ impl Session<'_> {
         let work = Work::begin(self, &program)?;
         self.reports.begin(outbox.clone());
         let outcome = self.listen(&work, &mut inbound, &outbox).await;
-        // Tasks end before the next JobManager deploys them again.
-        work.manager.shut_down();
+        // Nobody asked for what follows: the JobManager learns of it by the end of the stream, which is a failure to it. The
+        // tasks have ended by then, as long as that does not take longer than its patience with a silent TaskManager.
         self.reports.end();
+        work.manager.shut_down();
         outcome
     }
 
@@ -80,9 +84,10 @@ impl Session<'_> {
         reports: mpsc::Receiver<FromTaskManager>,
     ) -> Result<Streaming<ToTaskManager>> {
         let gone = |cause: String| Error::new(Code::ConnectionLost, format!("JobManager at {}: {cause}", self.address));
-        let endpoint = Endpoint::from_shared(format!("http://{}", self.address)).map_err(|e| gone(e.to_string()))?;
-        let endpoint = endpoint.connect_timeout(self.options.silence).tcp_nodelay(true);
-        let channel = endpoint.connect().await.map_err(|error| gone(innermost(&error)))?;
+        let endpoint = endpoint(self.address, self.options.tls.as_ref())?.connect_timeout(self.options.silence);
+        let channel = timeout(self.options.silence, endpoint.connect()).await;
+        let channel = channel.map_err(|_| gone("it does not answer".into()))?;
+        let channel = channel.map_err(|error| gone(innermost(&error)))?;
         let register = Register {
             protocol: PROTOCOL,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -131,6 +136,9 @@ impl Session<'_> {
                     if heard.elapsed() > self.options.silence {
                         return Ok(Outcome::Lost("it is silent".into()));
                     }
+                    if self.reports.is_broken() {
+                        return Ok(Outcome::Lost("it does not take our reports".into()));
+                    }
                     let message = FromTaskManager { message: Some(from::Message::Alive(Alive {})) };
                     if outbox.try_send(message).is_err() {
                         return Ok(Outcome::Lost("it does not take our messages".into()));
@@ -157,28 +165,35 @@ struct Work {
     plane: Arc<DataPlane>,
     reports: Reports,
     name: String,
+    /// Removed when the work is over.
+    _folder: WorkFolder,
 }
 
 impl Work {
     fn begin(session: &Session, program: &JobProgram) -> Result<Self> {
         let mut prepared = (session.prepare)(program)?;
         prepared.tasks.slots = session.options.slots;
+        let folder = WorkFolder::claim(&prepared.tasks.local_dir)?;
+        folder.path().clone_into(&mut prepared.tasks.local_dir);
         session.reports.figures().begin(&prepared.namespace, &prepared.name);
         let reports = session.reports.clone();
-        let sink = Arc::new(move |report: FromTask| reports.send(&report));
-        let manager = TaskManager::start(
+        let broken = session.broken.clone();
+        let sink = Arc::new(move |report: FromTask| reports.send(&broken.explain(report)));
+        let manager = Arc::new(TaskManager::start(
             prepared.tasks.clone(),
             Arc::clone(&prepared.storage),
             Arc::clone(&prepared.backend),
             Arc::clone(&prepared.clock),
             sink,
-        )?;
+        )?);
+        session.broken.begin(&manager);
         Ok(Self {
             prepared,
-            manager: Arc::new(manager),
+            manager,
             plane: Arc::clone(session.plane),
             reports: session.reports.clone(),
             name: session.name.to_owned(),
+            _folder: folder,
         })
     }
 
@@ -211,8 +226,11 @@ impl Work {
 
     fn try_deploy(&self, deployment: Deployment) -> Result<()> {
         let Deployment { generation, number, parallelism, max_parallelism, tasks, hosts } = deployment;
-        // What an earlier reign's TaskManagers still send is refused from now on.
-        self.plane.fence(generation);
+        let newest = self.plane.fence(generation);
+        if generation < newest {
+            // R25: a JobManager that thawed after others took the job over.
+            return Err(Error::new(Code::Fenced, format!("generation {newest} runs, and this is of {generation}")));
+        }
         let graph = Arc::new(JobGraph::chain(&self.prepared.graph, parallelism, max_parallelism));
         let attempt_of = |subtask: SubtaskId| AttemptId { generation, subtask, number };
         let elsewhere: HashMap<SubtaskId, Peer> = hosts
@@ -238,13 +256,4 @@ impl Work {
         let run = streamkeeper_engine::Deployment { graph, tasks: tasks.collect() };
         self.manager.deploy_among(run, &Hosts::Apart(&apart))
     }
-}
-
-/// The cause at the bottom: `Connection refused` says more than `transport error`.
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error.to_string()
 }

@@ -55,6 +55,11 @@ impl Operator for Count {
         match self.counting.faults.take() {
             Some(Fault::Error) => return Err(Error::new(Code::SinkFailed, "an injected failure")),
             Some(Fault::Panic) => panic!("an injected panic"),
+            Some(Fault::Hang) => {
+                while !self.counting.faults.resumes.is_open() {
+                    std::thread::yield_now();
+                }
+            }
             None => {}
         }
         let state = context.state.as_mut().unwrap();

@@ -60,6 +60,8 @@ impl Gate {
 pub enum Fault {
     Error,
     Panic,
+    /// Does not come back before [`Faults::resumes`] is open.
+    Hang,
 }
 
 /// Faults of an operator: after so many batches, one.
@@ -67,6 +69,7 @@ pub enum Fault {
 pub struct Faults {
     batches: Arc<AtomicI64>,
     fault: Fault,
+    pub resumes: Gate,
 }
 
 impl Faults {
@@ -75,7 +78,7 @@ impl Faults {
     }
 
     pub fn after(batches: i64, fault: Fault) -> Self {
-        Self { batches: Arc::new(AtomicI64::new(batches)), fault }
+        Self { batches: Arc::new(AtomicI64::new(batches)), fault, resumes: Gate::default() }
     }
 
     pub fn take(&self) -> Option<Fault> {
@@ -127,7 +130,7 @@ impl World {
         }
     }
 
-    fn graph(&self) -> StreamGraph {
+    pub fn graph(&self) -> StreamGraph {
         let node = |id, name: &str, output, factory| Node {
             id: OperatorId(id),
             name: name.into(),
