@@ -34,6 +34,9 @@ use crate::engine::{
 /// The thread wakes at least this often.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
+/// Who waits for a snapshot.
+type Asked = oneshot::Sender<Result<CompletedCheckpoint>>;
+
 pub(super) struct Driver {
     pub spec: JobSpec,
     pub job: Job,
@@ -50,7 +53,9 @@ pub(super) struct Driver {
 pub(super) struct DriverState {
     coordinators: Coordinators,
     timers: BTreeMap<Timer, Millis>,
-    requests: HashMap<RequestId, oneshot::Sender<Result<CompletedCheckpoint>>>,
+    requests: HashMap<RequestId, Asked>,
+    /// Answers that are sent when the status shows what they say.
+    answers: Vec<(Asked, Result<CompletedCheckpoint>)>,
     next_request: u64,
     pub(super) deployments: u32,
     /// When the deployment began whose tasks do not all run yet.
@@ -66,6 +71,7 @@ impl DriverState {
             coordinators: Coordinators::none(),
             timers: BTreeMap::new(),
             requests: HashMap::new(),
+            answers: Vec::new(),
             next_request: 0,
             deployments: 0,
             deploying_since: None,
@@ -239,6 +245,11 @@ impl Driver {
             }
         }
         self.show();
+        // Whoever is told that something is done finds it shown.
+        for (waiting, result) in self.state.answers.drain(..) {
+            // Whoever asked may have gone.
+            let _ = waiting.send(result);
+        }
     }
 
     fn execute(&mut self, command: Command) -> Option<Event> {
@@ -276,10 +287,7 @@ impl Driver {
                 None
             }
             Command::Answer { request, result } => {
-                if let Some(waiting) = self.state.requests.remove(&request) {
-                    // Whoever asked may have gone.
-                    let _ = waiting.send(result);
-                }
+                self.state.answers.extend(self.state.requests.remove(&request).map(|waiting| (waiting, result)));
                 None
             }
             Command::RecordStatistics(statistics) => {
