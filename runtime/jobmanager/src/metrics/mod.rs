@@ -11,5 +11,5 @@ mod server;
 
 pub use list::*;
 pub use process::process_samples;
-pub use samples::{CONTENT_TYPE, Labels, Number, Samples, render};
+pub use samples::{CONTENT_TYPE, Number, Samples, render};
 pub use server::MetricsServer;

@@ -16,7 +16,7 @@ use super::list::{ALL, Kind, Metric, Server, Unit};
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Values of a metric's labels, in the order of [`Metric::labels`].
-pub type Labels = Vec<String>;
+type Labels = Vec<String>;
 
 /// A value. Whole numbers stay whole, and fractions are seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
