@@ -140,10 +140,10 @@ impl Cluster {
         self.wait_for("a checkpoint", |cluster| (cluster.checkpoint() > before).then_some(()));
     }
 
-    /// Highest number of a reign that has begun.
+    /// Highest number of a reign that has begun: there is more of it than its claim.
     pub fn generation(&self) -> u64 {
         let Ok(entries) = fs::read_dir(self.state_folder().join("log")) else { return 0 };
-        let begun = entries.flatten().filter(|entry| entry.path().join("1").exists());
+        let begun = entries.flatten().filter(|entry| fs::read_dir(entry.path()).is_ok_and(|files| files.count() > 1));
         begun.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok()).max().unwrap_or(0)
     }
 
