@@ -156,7 +156,7 @@ mod tests {
     }
 
     fn put(storage: &dyn Storage, path: &str, bytes: impl Into<Bytes>) {
-        storage.put(path, bytes.into(), PutMode::Create).unwrap();
+        assert!(storage.put(path, bytes.into(), PutMode::Create).is_ok(), "{path}");
     }
 
     #[test]
