@@ -74,6 +74,8 @@ pub(super) struct Environment {
     /// The log has the job's result.
     pub(super) is_finished: bool,
     network: Network,
+    /// JobManagers are the processes below this number.
+    managers: usize,
     hosts: Vec<Host>,
     storages: Vec<Arc<FaultyStorage>>,
     queue: BinaryHeap<Reverse<Entry>>,
@@ -98,7 +100,7 @@ pub(super) enum Tracing {
 }
 
 impl Environment {
-    pub(super) fn new(mut shared: Shared, processes: usize, tracing: Tracing) -> Self {
+    pub(super) fn new(mut shared: Shared, managers: usize, processes: usize, tracing: Tracing) -> Self {
         let inner = Arc::new(shared.storage.clone());
         let storages = (0..processes)
             .map(|_| Arc::new(FaultyStorage::new(Arc::clone(&inner) as _, shared.faults, shared.rng.random())))
@@ -118,6 +120,7 @@ impl Environment {
             fenced: FencedChangesNothing::default(),
             is_finished: false,
             network: Network::default(),
+            managers,
             hosts,
             storages,
             queue: BinaryHeap::new(),
@@ -298,8 +301,14 @@ impl Environment {
         for connection in self.network.of(process) {
             self.network.lose(connection);
             let other = self.network.peer(connection, process);
-            if kill == Kill::Process && self.hosts[other].is_alive {
+            if !self.hosts[other].is_alive {
+                continue;
+            }
+            if kill == Kill::Process {
                 self.tell_closed(connection, other);
+            } else if process.min(other) >= self.managers && !self.network.tell(connection, other) {
+                // The data plane hears no heartbeat any more; the control plane's silence is for its ends to notice.
+                self.after(GIVES_UP, other, Happening::Closed { connection });
             }
         }
         self.push(self.shared.now + restart, process, Happening::Restart);

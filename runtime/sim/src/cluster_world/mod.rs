@@ -81,7 +81,7 @@ impl World {
         let (managers, workers) = (shared.rng.random_range(1..=3), shared.rng.random_range(2..=3));
         // Some kinds do not happen at all, others often.
         let roughness = std::array::from_fn(|_| (shared.rng.random_range(-0.5..2.0_f64)).max(0.0));
-        let mut environment = Environment::new(shared, managers + workers, tracing);
+        let mut environment = Environment::new(shared, managers, managers + workers, tracing);
         (0..managers + workers).for_each(|process| environment.start(process));
         Self {
             managers: (0..managers).map(|id| JobManager::new(id, &environment)).collect(),

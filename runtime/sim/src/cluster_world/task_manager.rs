@@ -34,8 +34,10 @@ pub(super) struct TaskManager {
     fence: Generation,
     newest: RunId,
     runs: Vec<Run>,
-    /// Connections to other TaskManagers.
+    /// Connections to other TaskManagers, whoever opened them.
     peers: BTreeMap<ConnectionId, ProcessId>,
+    /// Those that this one opened. A channel keeps to one of them, or a barrier would overtake rows.
+    outgoing: BTreeMap<ProcessId, ConnectionId>,
     /// Elements for tasks that were not deployed here yet.
     early: Vec<Frame>,
     has_turn: bool,
@@ -59,6 +61,7 @@ impl TaskManager {
             newest: RunId::default(),
             runs: Vec::new(),
             peers: BTreeMap::new(),
+            outgoing: BTreeMap::new(),
             early: Vec::new(),
             has_turn: false,
         }
@@ -107,6 +110,7 @@ impl TaskManager {
             return self.lose_session(environment);
         }
         let Some(peer) = self.peers.remove(&connection) else { return };
+        self.outgoing.retain(|_, opened| *opened != connection);
         // A connection that breaks fails the tasks on it: nobody knows what was lost.
         if environment.shared.omission != Omission::BrokenChannels {
             self.runs.iter_mut().for_each(|run| run.lose(peer));
@@ -188,8 +192,8 @@ impl TaskManager {
             run.step(&*self.storage, &mut environment.shared);
             let leaving = run.leaving(self.id);
             for (peer, frame) in leaving {
-                let known = self.peers.iter().find(|(_, at)| **at == peer).map(|(connection, _)| *connection);
-                let connection = known.unwrap_or_else(|| environment.connect(self.id, peer));
+                let open = || environment.connect(self.id, peer);
+                let connection = *self.outgoing.entry(peer).or_insert_with(open);
                 self.peers.insert(connection, peer);
                 environment.send(connection, self.id, Wire::Frame(frame));
             }
