@@ -2,7 +2,6 @@
 
 use std::{
     net::SocketAddr,
-    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -246,5 +245,5 @@ fn a_task_manager_waits_for_a_leader_that_comes_later() {
     let worker = Worker::start(&world, free, 1);
     assert!(!worker.thread.as_ref().unwrap().is_finished());
     drop(worker);
-    assert!(!PathBuf::from(world.local.path().join("tm")).exists(), "nobody deployed anything");
+    assert!(!world.local.path().join("tm").exists(), "nobody deployed anything");
 }
