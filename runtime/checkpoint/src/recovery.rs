@@ -18,7 +18,7 @@ pub enum StartFrom {
 /// Chooses. Intermediate savepoints are never chosen; checkpoints and stop savepoints count alike, the newest wins.
 #[must_use]
 pub fn choose(state: &JobState) -> StartFrom {
-    if let Some(result) = &state.result {
+    if let Some(result @ JobResult::Finished { .. }) = &state.result {
         return StartFrom::Ended(result.clone());
     }
     let points = state.completed.iter().filter(|c| c.id >= state.floor && c.kind.is_recovery_point());
@@ -83,6 +83,15 @@ mod tests {
         assert_eq!(choose(&state), StartFrom::Source(RestoreSource::Discard), "empty included");
         state.completed.push(point(1002, CheckpointKind::Checkpoint));
         assert!(matches!(choose(&state), StartFrom::RecoveryPoint(p) if p.id == CheckpointId(1002)));
+    }
+
+    #[test]
+    fn a_job_that_was_stopped_or_cancelled_goes_on() {
+        for result in [JobResult::Stopped { time: 3, savepoint: CheckpointId(2) }, JobResult::Cancelled { time: 3 }] {
+            let completed = vec![point(1, CheckpointKind::Checkpoint), point(2, STOP)];
+            let state = JobState { completed, result: Some(result), ..JobState::default() };
+            assert!(matches!(choose(&state), StartFrom::RecoveryPoint(p) if p.id == CheckpointId(2)));
+        }
     }
 
     #[test]

@@ -135,6 +135,7 @@ impl Start {
                 Scanned::Nothing => Ok(self.list_all(JobState::default())),
             },
             (Phase::ListAll { state }, Reply::Listed(listed)) => {
+                let state = state.in_new_reign();
                 let record = Record::Base(state.clone());
                 let append = Append::new(entry_path(self.own, FIRST_BASE), record.encode());
                 let request = append.begin();

@@ -65,12 +65,17 @@ pub enum RestoreSource {
     Stateless,
 }
 
-/// How a job ended for good. A job that failed, was cancelled or stopped has no result: run again, it goes on.
+/// How a job ended. Standbys end with it. Started again, a finished job changes nothing; one that was stopped or cancelled
+/// goes on, and one that failed has no result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "kebab-case")]
 pub enum JobResult {
     /// All input was read and everything is committed.
     Finished { time: Millis },
+    /// By a savepoint, from which it goes on.
+    Stopped { time: Millis, savepoint: CheckpointId },
+    /// Without a savepoint: it goes on from its latest checkpoint.
+    Cancelled { time: Millis },
 }
 
 impl Default for JobState {
@@ -87,6 +92,13 @@ impl Default for JobState {
 }
 
 impl JobState {
+    /// What a new reign begins with: somebody started a stopped or cancelled job again.
+    #[must_use]
+    pub(super) fn in_new_reign(self) -> Self {
+        let result = self.result.filter(|result| matches!(result, JobResult::Finished { .. }));
+        Self { result, ..self }
+    }
+
     /// Takes in the next record.
     pub fn apply(&mut self, record: &Record) {
         match record {

@@ -218,3 +218,17 @@ fn a_manifest_of_unknown_outcome_is_read_back() {
     let other = manifest(vec![keyed_operator(1, 1)]).encode();
     assert!(files::write_manifest(&inner, "chk-100/_metadata", other).is_err(), "create never replaces");
 }
+
+#[test]
+fn a_stopped_job_says_so_to_standbys_until_somebody_starts_it_again() {
+    let storage = memory();
+    let mut log = open(&storage, 1, "a").unwrap();
+    complete(&mut log).unwrap();
+    let stopped = log.state().completed[0].clone();
+    let result = JobResult::Stopped { time: 9, savepoint: stopped.id };
+    log.append(&Record::Result(result.clone())).unwrap();
+    assert_eq!(log.state().result, Some(result));
+    let log = open(&storage, 1, "b").unwrap();
+    assert_eq!(log.state().result, None);
+    assert_eq!(recovery::choose(log.state()), StartFrom::RecoveryPoint(stopped));
+}

@@ -76,10 +76,17 @@ pub fn execute(arguments: &JobManager, global: &Global) -> Result<()> {
         if let Some(rest) = &rest {
             rest.server.stand_by(shell::leader(spec.storage.as_ref())?);
         }
-        if wait_for_leader(arguments, &spec, token.as_deref().unwrap_or_default(), tls.as_ref(), &stop)?
-            == Watched::Stopped
-        {
-            return Ok(());
+        match wait_for_leader(arguments, &spec, token.as_deref().unwrap_or_default(), tls.as_ref(), &stop)? {
+            Watched::Stopped => return Ok(()),
+            Watched::Absent => {}
+            Watched::Gone => {
+                if let Some(outcome) = shell::ended(spec.storage.as_ref())? {
+                    let end = End::new(&file, arguments.storage.as_deref(), finished_program.as_deref());
+                    return finish(&outcome, &JobStatus::default(), &file, &end, global);
+                }
+                // What was asked for at the start has been done by the one that led.
+                spec.restore = RestoreChoice::Auto;
+            }
         }
         let options = ControlOptions {
             token: token.clone().map(Token::new),
@@ -98,7 +105,7 @@ pub fn execute(arguments: &JobManager, global: &Global) -> Result<()> {
                 return finish(&outcome?, &status, &file, &end, global);
             }
         }
-        // What was asked for at the start has been done by then, or by whoever leads.
+        // As above: by us, or by whoever leads.
         spec.restore = RestoreChoice::Auto;
     }
 }
@@ -111,9 +118,9 @@ fn wait_for_leader(
     tls: Option<&TlsIdentity>,
     stop: &AtomicBool,
 ) -> Result<Watched> {
-    let Some(leader) = shell::leader(spec.storage.as_ref())? else { return Ok(Watched::Gone) };
+    let Some(leader) = shell::leader(spec.storage.as_ref())? else { return Ok(Watched::Absent) };
     if leader == own_address(arguments.listen, arguments.advertise.as_deref()) {
-        return Ok(Watched::Gone);
+        return Ok(Watched::Absent);
     }
     rpc::watch(&leader, token, tls, SILENCE, stop)
 }
@@ -158,8 +165,9 @@ fn lead(
     let board = handle.board().clone();
     while handle.wait_until(TICK, |status| status.phase == Phase::Ended).phase != Phase::Ended {
         if stop.load(Ordering::SeqCst) {
-            // Whoever leads next goes on; a stop with a savepoint is asked for over REST.
-            handle.cancel();
+            // Whoever leads next goes on; a stop or an end is asked for over REST.
+            handle.abandon();
+            return Ok((Ok(JobOutcome::Cancelled), board.read()));
         }
     }
     Ok((handle.join(), board.read()))

@@ -47,8 +47,8 @@ pub enum JobPhase {
     Running,
     /// Waiting for tasks to end, for storage to decide about a checkpoint, and for the pause to be over.
     Stopping(Stopping),
-    /// All tasks finished; the log is to say so.
-    Finishing,
+    /// Nothing is left to do; the log is to say so, or the next JobManager would go on with the job.
+    Finishing(JobEnd),
     Ended(JobEnd),
 }
 
@@ -123,10 +123,7 @@ impl Job {
             Noticed::Ended(attempt) => self.ended(attempt),
             Noticed::PauseOver => self.pause_over(&mut commands, now),
             Noticed::StillWaiting => commands.push(Command::CheckReign),
-            Noticed::Result(Stored::Done) => self.end(JobEnd::Finished, &mut commands),
-            Noticed::Result(_) => {
-                commands.push(Command::ArmTimer { timer: Timer::Restart, at: now.saturating_add(RESULT_RETRY) });
-            }
+            Noticed::Result(outcome) => self.result_stored(&outcome, &mut commands, now),
             Noticed::Cancel => self.cancel(&mut commands, now),
             Noticed::LeadershipLost => self.suspend(&mut commands),
             Noticed::Slots(slots) => self.scheduler.on_slots(slots, now),
@@ -291,14 +288,14 @@ impl Job {
     fn pause_over(&mut self, commands: &mut Vec<Command>, now: Millis) {
         match &mut self.phase {
             JobPhase::Stopping(Stopping { next: Next::Redeploy { pausing }, .. }) => *pausing = false,
-            JobPhase::Finishing => commands.push(Command::PublishResult(JobResult::Finished { time: now })),
+            JobPhase::Finishing(end) => commands.extend(result_of(end, now).map(Command::PublishResult)),
             _ => {}
         }
     }
 
     fn cancel(&mut self, commands: &mut Vec<Command>, now: Millis) {
         match &mut self.phase {
-            JobPhase::Created | JobPhase::Waiting => self.end(JobEnd::Cancelled, commands),
+            JobPhase::Created | JobPhase::Waiting => self.conclude(JobEnd::Cancelled, commands, now),
             JobPhase::Deploying => self.cancelled = true,
             JobPhase::Running => self.stop(Next::End(JobEnd::Cancelled), &cancelled(), commands, now),
             JobPhase::Stopping(stopping) => {
@@ -307,7 +304,7 @@ impl Job {
                 }
             }
             // Everything is done; it only has to be written down.
-            JobPhase::Finishing | JobPhase::Ended(_) => {}
+            JobPhase::Finishing(_) | JobPhase::Ended(_) => {}
         }
     }
 
@@ -316,6 +313,23 @@ impl Job {
         let live = self.live();
         commands.extend(live.into_iter().map(|attempt| Command::SendToTask { attempt, message: ToTask::Cancel }));
         self.end(JobEnd::Suspended, commands);
+    }
+
+    /// All tasks have ended, for good. The log is told first where that changes what the next JobManager does.
+    fn conclude(&mut self, end: JobEnd, commands: &mut Vec<Command>, now: Millis) {
+        let Some(result) = result_of(&end, now) else { return self.end(end, commands) };
+        self.phase = JobPhase::Finishing(end);
+        commands.push(Command::CancelTimer { timer: Timer::Periodic });
+        commands.push(Command::PublishResult(result));
+    }
+
+    fn result_stored(&mut self, outcome: &Stored, commands: &mut Vec<Command>, now: Millis) {
+        let JobPhase::Finishing(end) = &self.phase else { return };
+        match (outcome, end) {
+            // Whoever cancels wants the job gone, even if storage is.
+            (Stored::Done, end) | (_, end @ JobEnd::Cancelled) => self.end(end.clone(), commands),
+            _ => commands.push(Command::ArmTimer { timer: Timer::Restart, at: now.saturating_add(RESULT_RETRY) }),
+        }
     }
 
     fn end(&mut self, end: JobEnd, commands: &mut Vec<Command>) {
@@ -332,18 +346,14 @@ impl Job {
         match &self.phase {
             JobPhase::Waiting => self.deploy(commands, now),
             JobPhase::Running if self.coordinator.tasks().all_in(&[TaskPhase::Finished]) => {
-                if let Some(savepoint) = self.coordinator.stopped_by().cloned() {
-                    self.end(JobEnd::Stopped(Box::new(savepoint)), commands);
-                    return;
-                }
-                self.phase = JobPhase::Finishing;
-                commands.push(Command::CancelTimer { timer: Timer::Periodic });
-                commands.push(Command::PublishResult(JobResult::Finished { time: now }));
+                let stopped = self.coordinator.stopped_by().cloned();
+                let end = stopped.map_or(JobEnd::Finished, |savepoint| JobEnd::Stopped(Box::new(savepoint)));
+                self.conclude(end, commands, now);
             }
             JobPhase::Stopping(stopping) if stopping.live.is_empty() => match stopping.next.clone() {
                 Next::Redeploy { pausing: true } => {}
                 Next::Redeploy { pausing: false } => self.deploy(commands, now),
-                Next::End(end) => self.end(end, commands),
+                Next::End(end) => self.conclude(end, commands, now),
             },
             JobPhase::Running if self.is_up() => {
                 self.scheduler.up(now);
@@ -428,6 +438,16 @@ enum Noticed {
     LeadershipLost,
     Slots(u32),
     Bounds(Bounds),
+}
+
+/// What the log says of an end; `None` where the next JobManager may go on.
+fn result_of(end: &JobEnd, now: Millis) -> Option<JobResult> {
+    match end {
+        JobEnd::Finished => Some(JobResult::Finished { time: now }),
+        JobEnd::Stopped(savepoint) => Some(JobResult::Stopped { time: now, savepoint: savepoint.id }),
+        JobEnd::Cancelled => Some(JobResult::Cancelled { time: now }),
+        JobEnd::Failed(_) | JobEnd::Suspended => None,
+    }
 }
 
 fn cancelled() -> Error {

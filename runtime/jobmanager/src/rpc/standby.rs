@@ -15,7 +15,10 @@ const TICK: Duration = Duration::from_millis(100);
 /// How watching ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Watched {
-    /// The connection was refused or reset, or nothing was heard for too long. Whether the leader is dead the log decides.
+    /// Nobody answers at that address.
+    Absent,
+    /// The leader was there, then its connection was reset or nothing was heard for too long. Whether it is dead the log
+    /// decides.
     Gone,
     /// `stop` was set.
     Stopped,
@@ -50,8 +53,8 @@ pub fn watch(
                 Err(_) => Ok(None),
             }
         };
-        let Ok(listening) = timeout(silence, listening).await else { return Ok(Watched::Gone) };
-        let Some(mut signs) = listening? else { return Ok(Watched::Gone) };
+        let Ok(listening) = timeout(silence, listening).await else { return Ok(Watched::Absent) };
+        let Some(mut signs) = listening? else { return Ok(Watched::Absent) };
         let mut heard = Instant::now();
         loop {
             if stop.load(Ordering::SeqCst) {

@@ -32,7 +32,7 @@ pub use control::JobControl;
 pub use gateway::TaskManagers;
 pub use handle::{JobHandle, JobOutcome};
 pub use inbox::{Inbox, Mail};
-pub use peek::{leader, peek};
+pub use peek::{ended, leader, peek};
 pub use restore::{Preview, StateChange, preview, preview_of};
 pub use spec::{JobSpec, RestoreChoice};
 pub use start::start;

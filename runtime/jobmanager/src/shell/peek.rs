@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use streamkeeper_checkpoint::{
-    JobState,
+    JobResult, JobState,
     log::{Record, entry_path, parse_entry},
 };
 use streamkeeper_storage::Storage;
 use streamkeeper_types::{Generation, Result};
+
+use super::JobOutcome;
 
 /// What the log says, without claim or seal: good enough for what never changes again, such as that a job finished.
 /// `None` if there is no log, or if a reign is just at work on it.
@@ -38,6 +40,22 @@ pub fn peek(storage: &dyn Storage) -> Result<Option<JobState>> {
         }
     }
     Ok(None)
+}
+
+/// How the job ended under the leader that was just there; `None` if it is to go on.
+///
+/// # Errors
+/// As [`peek`].
+pub fn ended(storage: &dyn Storage) -> Result<Option<JobOutcome>> {
+    let Some(state) = peek(storage)? else { return Ok(None) };
+    Ok(match state.result {
+        None => None,
+        Some(JobResult::Finished { .. }) => Some(JobOutcome::AlreadyFinished),
+        Some(JobResult::Cancelled { .. }) => Some(JobOutcome::Cancelled),
+        Some(JobResult::Stopped { savepoint, .. }) => {
+            state.completed.into_iter().find(|taken| taken.id == savepoint).map(|s| JobOutcome::Stopped(Box::new(s)))
+        }
+    })
 }
 
 /// Where the newest claimant of the job can be reached; it leads, or led. `None` if nobody ever claimed it, or the claimant

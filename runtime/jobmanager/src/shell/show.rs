@@ -42,13 +42,12 @@ impl Driver {
         let vertices = self.board.figures(|figures| figures.vertices(&self.graph));
         let history = self.job.coordinator().history();
         let phase = match self.job.phase() {
-            JobPhase::Running | JobPhase::Finishing if self.job.is_up() || *self.job.phase() == JobPhase::Finishing => {
-                Phase::Running
-            }
+            JobPhase::Finishing(_) => Phase::Running,
+            JobPhase::Running if self.job.is_up() => Phase::Running,
             JobPhase::Stopping(_) => Phase::Restarting,
             JobPhase::Ended(_) => return,
             JobPhase::Waiting => Phase::WaitingForSlots,
-            JobPhase::Created | JobPhase::Deploying | JobPhase::Running | JobPhase::Finishing => Phase::Starting,
+            JobPhase::Created | JobPhase::Deploying | JobPhase::Running => Phase::Starting,
         };
         let deployed_since = if phase == Phase::Running { self.state.deploying_since.take() } else { None };
         let now = self.now();

@@ -118,19 +118,24 @@ fn b24_a_source_that_ends_by_itself_during_a_stop_ends_the_job_once() {
     bench.request(STOP, 3).trigger(1);
     bench.state(0, 0, AwaitingFinalCheckpoint).ack_all(1).metadata(1, Stored::Done).publish(1);
     assert!(matches!(bench.answer(), Some((3, Ok(_)))));
-    bench.all(Finished);
-    assert!(matches!(bench.commands.last(), Some(Command::End(JobEnd::Stopped(_)))), "{:?}", bench.commands);
+    bench.all(Finished).on(Event::ResultPublished { outcome: Stored::Done });
+    assert!(matches!(&bench.commands[..], [Command::End(JobEnd::Stopped(_))]), "{:?}", bench.commands);
 }
 
 #[test]
-fn a_stopped_job_ends_without_a_result_and_nothing_is_triggered_any_more() {
+fn a_stopped_job_says_so_in_the_log_and_nothing_is_triggered_any_more() {
     let mut bench = Bench::running();
     bench.request(STOP, 3).trigger(1).ack_all(1).metadata(1, Stored::Done).publish(1);
     bench.now += 60_000;
     bench.fire(Timer::Periodic);
     assert!(!bench.asks_for_an_id());
     bench.all(Finished);
-    assert!(bench.commands.iter().all(|c| !matches!(c, Command::PublishResult(_))));
+    let stopped = Command::PublishResult(JobResult::Stopped { time: bench.now, savepoint: id(1) });
+    assert_eq!(bench.commands.last(), Some(&stopped), "else a standby would go on with the job");
+    bench.on(Event::ResultPublished { outcome: Stored::Failed(error("storage away")) });
+    bench.fire(Timer::Restart);
+    assert!(matches!(&bench.commands[..], [Command::PublishResult(JobResult::Stopped { .. })]), "again and again");
+    bench.on(Event::ResultPublished { outcome: Stored::Done });
     assert!(matches!(bench.job.phase(), JobPhase::Ended(JobEnd::Stopped(s)) if s.id == id(1)));
 }
 

@@ -163,7 +163,7 @@ fn a_standby_watches_until_the_leader_is_gone_and_never_disturbs_one_that_does_n
         drop(world);
         assert_eq!(watching.join().unwrap().unwrap(), Watched::Gone);
     });
-    assert_eq!(watch(&address, "right", None, LONG, &stop).unwrap(), Watched::Gone, "refused at once");
+    assert_eq!(watch(&address, "right", None, LONG, &stop).unwrap(), Watched::Absent, "refused at once");
     let world = World::new();
     stop.store(true, Ordering::SeqCst);
     let address = world.managers.address().to_string();

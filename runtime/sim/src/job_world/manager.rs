@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use rand::Rng;
 use streamkeeper_checkpoint::{
-    Inventory, JobState, StartFrom, files,
+    Inventory, JobResult, JobState, StartFrom, files,
     log::{JobLog, RetryPolicy},
     recovery,
 };
@@ -123,7 +123,7 @@ impl Manager {
     }
 
     pub(super) fn is_ended_in_log(&self) -> bool {
-        self.log.state().result.is_some()
+        matches!(self.log.state().result, Some(JobResult::Finished { .. }))
     }
 
     pub(super) fn describe(&self, now: Millis) -> String {
