@@ -19,7 +19,7 @@ use crate::formats::{
 
 pub(super) struct JsonDecoder {
     schema: SchemaRef,
-    /// What the tape decoder yields: BYTES still as text, every column nullable.
+    /// What the tape decoder yields: BYTES and DECIMAL still as text, every column nullable.
     read: SchemaRef,
     tape: Option<(usize, Tape)>,
     lines: Vec<std::ops::Range<usize>>,
@@ -30,7 +30,7 @@ impl JsonDecoder {
         let mut fields = Vec::with_capacity(schema.fields().len());
         for field in schema.fields() {
             let data_type = match field.data_type() {
-                DataType::Binary => DataType::Utf8,
+                other if is_read_as_text(other) => DataType::Utf8,
                 other if holds_bytes(other) => return Err(unsupported(field)),
                 other => other.clone(),
             };
@@ -120,7 +120,7 @@ impl Decoder for JsonDecoder {
         let mut bad_rows = BadRows::default();
         let mut finished = Vec::with_capacity(columns.len());
         for (field, column) in self.schema.fields().iter().zip(columns) {
-            let column = if field.data_type() == &DataType::Binary {
+            let column = if is_read_as_text(field.data_type()) {
                 let texts = column.as_string::<i32>().iter().map(|text| text.map(str::as_bytes));
                 parse_column(field.data_type(), b',', texts.collect::<Vec<_>>().into_iter(), &mut bad_rows)?
             } else {
@@ -164,6 +164,11 @@ fn is_too_deep(line: &[u8]) -> bool {
 
 fn tape(schema: &SchemaRef, rows: usize) -> Result<Tape, ArrowError> {
     ReaderBuilder::new(Arc::clone(schema)).with_batch_size(rows).with_coerce_primitive(true).build_decoder()
+}
+
+/// Columns that are not the tape decoder's business: it cuts the digits of a DECIMAL off where they are to be rounded.
+fn is_read_as_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Binary | DataType::Decimal128(..))
 }
 
 fn holds_bytes(data_type: &DataType) -> bool {
@@ -249,6 +254,16 @@ mod tests {
         let (rows, bad) = read(&schema, b"{\"b\":\"Zm9v\"}\n{\"b\":\"!\"}\n{}\n");
         assert_eq!(rows, [["666f6f"]]);
         assert_eq!(bad.len(), 2);
+    }
+
+    #[test]
+    fn decimals_are_rounded_half_up_as_in_every_format_and_named_when_too_large() {
+        let schema = schema(vec![Field::new("a", DataType::Decimal128(5, 2), true)]);
+        let (rows, bad) =
+            read(&schema, b"{\"a\":12.345}\n{\"a\":\"12.355\"}\n{\"a\":-0.005}\n{\"a\":1e2}\n{\"a\":1234.5}\n{}\n");
+        assert_eq!(rows, [["12.35"], ["12.36"], ["-0.01"], ["100.00"], ["∅"]]);
+        assert_eq!(bad.len(), 1);
+        assert!(bad[0].cause.contains("DECIMAL(5, 2)"), "{}", bad[0].cause);
     }
 
     #[test]
