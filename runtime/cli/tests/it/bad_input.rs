@@ -81,6 +81,11 @@ fn a_missing_input_and_a_folder_that_cannot_be_written() {
     // A file where a folder should be stops root too, whom permissions do not.
     fs::write(folder.path().join("taken"), "").unwrap();
     refuses(&["run", "--quiet", &job(folder.path(), &sql("in.log", "taken/out"))], "NOT_WRITABLE", "taken");
+    // No retry makes these either: the job ends at once and says why.
+    std::os::unix::fs::symlink("loop", folder.path().join("loop")).unwrap();
+    for out in ["loop/out", &format!("{}/out", "long".repeat(100)), "/proc/out"] {
+        refuses(&["run", "--quiet", &job(folder.path(), &sql("in.log", out))], "NOT_WRITABLE", "out");
+    }
     let path = job(folder.path(), &sql("in.log", "out"));
     refuses(
         &["run", "--quiet", &path, "--storage", folder.path().join("taken/state").to_str().unwrap()],

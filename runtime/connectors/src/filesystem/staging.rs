@@ -87,7 +87,7 @@ impl Staging {
     pub(super) fn open(folder: &Path, job: &str, kind: &str, subtask: &SubtaskInfo) -> Result<Self> {
         let operator = subtask.operator.to_string();
         let staging = staging_folder(folder, job, &operator);
-        fs::create_dir_all(&staging).map_err(|e| failed(&staging, &e))?;
+        fs::create_dir_all(&staging).map_err(|e| not_made(&staging, &e))?;
         let probe = staging.join(format!("probe-{:016x}", rand::random::<u64>()));
         File::create(&probe).and_then(|_| fs::remove_file(&probe)).map_err(|e| failed(&staging, &e))?;
         let is_ours = |number: u32| number % subtask.parallelism.max(1) == subtask.subtask.index;
@@ -205,7 +205,7 @@ fn publish_one(staged: &Path, target: &Path, folder: &Path, size: u64) -> Result
         }
         Err(error) => return Err(failed(staged, &error)),
     }
-    fs::create_dir_all(folder).map_err(|e| failed(folder, &e))?;
+    fs::create_dir_all(folder).map_err(|e| not_made(folder, &e))?;
     reach("sink-commit-before");
     fs::rename(staged, target).map_err(|e| failed(target, &e))?;
     reach("sink-commit-after");
@@ -227,14 +227,28 @@ fn sync_folder(folder: &Path) -> Result<()> {
     File::open(folder).and_then(|opened| opened.sync_all()).map_err(|e| failed(folder, &e))
 }
 
+/// An error while making a folder and those above it. Other causes than these do not mend themselves: restarting would
+/// meet them for ever.
+fn not_made(folder: &Path, error: &io::Error) -> Error {
+    use io::ErrorKind::{Interrupted, OutOfMemory, QuotaExceeded, StaleNetworkFileHandle, StorageFull, TimedOut};
+    match error.kind() {
+        Interrupted | OutOfMemory | QuotaExceeded | StaleNetworkFileHandle | StorageFull | TimedOut => {
+            failed(folder, error)
+        }
+        _ => not_writable(folder, error),
+    }
+}
+
+fn not_writable(path: &Path, error: &io::Error) -> Error {
+    Error::io(Code::NotWritable, path.display(), error).way_out("make the folder writable, or choose another 'path'")
+}
+
 /// An error while writing.
 pub(super) fn failed(path: &Path, error: &io::Error) -> Error {
-    let code = match error.kind() {
+    match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::NotADirectory => {
-            Code::NotWritable
+            not_writable(path, error)
         }
-        _ => Code::SinkFailed,
-    };
-    let error = Error::io(code, path.display(), error);
-    if code == Code::NotWritable { error.way_out("make the folder writable, or choose another 'path'") } else { error }
+        _ => Error::io(Code::SinkFailed, path.display(), error),
+    }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow::{
-    array::{ArrayRef, AsArray},
+    array::ArrayRef,
     datatypes::{DataType, Field, Schema, SchemaRef},
     error::ArrowError,
     json::{ReaderBuilder, reader::Decoder as Tape},
@@ -14,12 +14,14 @@ use streamkeeper_types::{Code, Error, Result};
 use crate::formats::{
     BadRecord, Decoded, Decoder, Input, keep_good,
     lines::Lines,
-    parse::{BadRows, check_not_null, parse_column, sql_name},
+    parse::{BadRows, check_not_null, sql_name},
 };
+
+use super::text_values::{parsed, read_type};
 
 pub(super) struct JsonDecoder {
     schema: SchemaRef,
-    /// What the tape decoder yields: BYTES still as text, every column nullable.
+    /// What the tape decoder yields: BYTES and DECIMAL still as text, every column nullable.
     read: SchemaRef,
     tape: Option<(usize, Tape)>,
     lines: Vec<std::ops::Range<usize>>,
@@ -29,12 +31,10 @@ impl JsonDecoder {
     pub(super) fn new(schema: &SchemaRef) -> Result<Self> {
         let mut fields = Vec::with_capacity(schema.fields().len());
         for field in schema.fields() {
-            let data_type = match field.data_type() {
-                DataType::Binary => DataType::Utf8,
-                other if holds_bytes(other) => return Err(unsupported(field)),
-                other => other.clone(),
-            };
-            fields.push(Field::new(field.name(), data_type, true));
+            if *field.data_type() != DataType::Binary && holds_bytes(field.data_type()) {
+                return Err(unsupported(field));
+            }
+            fields.push(Field::new(field.name(), read_type(field.data_type()), true));
         }
         let read: SchemaRef = Arc::new(Schema::new(fields));
         for field in read.fields() {
@@ -120,12 +120,7 @@ impl Decoder for JsonDecoder {
         let mut bad_rows = BadRows::default();
         let mut finished = Vec::with_capacity(columns.len());
         for (field, column) in self.schema.fields().iter().zip(columns) {
-            let column = if field.data_type() == &DataType::Binary {
-                let texts = column.as_string::<i32>().iter().map(|text| text.map(str::as_bytes));
-                parse_column(field.data_type(), b',', texts.collect::<Vec<_>>().into_iter(), &mut bad_rows)?
-            } else {
-                column
-            };
+            let column = parsed(field.data_type(), column, &mut bad_rows, &|row| row)?;
             if !field.is_nullable() {
                 check_not_null(field.name(), &column, &mut bad_rows);
             }
@@ -249,6 +244,48 @@ mod tests {
         let (rows, bad) = read(&schema, b"{\"b\":\"Zm9v\"}\n{\"b\":\"!\"}\n{}\n");
         assert_eq!(rows, [["666f6f"]]);
         assert_eq!(bad.len(), 2);
+    }
+
+    #[test]
+    fn decimals_are_rounded_half_up_as_in_every_format_and_named_when_too_large() {
+        let schema = schema(vec![Field::new("a", DataType::Decimal128(5, 2), true)]);
+        let (rows, bad) =
+            read(&schema, b"{\"a\":12.345}\n{\"a\":\"12.355\"}\n{\"a\":-0.005}\n{\"a\":1e2}\n{\"a\":1234.5}\n{}\n");
+        assert_eq!(rows, [["12.35"], ["12.36"], ["-0.01"], ["100.00"], ["∅"]]);
+        assert_eq!(bad.len(), 1);
+        assert!(bad[0].cause.contains("DECIMAL(5, 2)"), "{}", bad[0].cause);
+    }
+
+    #[test]
+    fn decimals_within_rows_arrays_and_maps_are_rounded_and_named_as_well() {
+        let decimal = || DataType::Decimal128(5, 2);
+        let item = Field::new("item", DataType::Struct(vec![Field::new("p", decimal(), false)].into()), true);
+        let entries = vec![Field::new("keys", DataType::Utf8, false), Field::new("values", decimal(), true)];
+        let entries = Arc::new(Field::new("entries", DataType::Struct(entries.into()), false));
+        let schema = schema(vec![
+            Field::new("list", DataType::List(Arc::new(item)), true),
+            Field::new("map", DataType::Map(entries, false), true),
+        ]);
+        let lines: &[&[u8]] = &[
+            br#"{"list":[{"p":12.345},{"p":"0.001"}],"map":{"a":-0.005}}"#,
+            br#"{"list":[],"map":{"a":null}}"#,
+            br#"{"list":[{"p":1},{"p":2},{"p":12345.6}],"map":{"a":1}}"#,
+            br#"{"list":[null,{"p":1e2}]}"#,
+            br#"{"list":[{"p":1}],"map":{"a":1,"b":1e9}}"#,
+            br#"{}"#,
+        ];
+        let (rows, bad) = read(&schema, &[lines.join(&b"\n"[..]), b"\n".to_vec()].concat());
+        assert_eq!(
+            rows,
+            [
+                ["[{p: 12.35}, {p: 0.00}]", "{a: -0.01}"],
+                ["[]", "{a: }"],
+                ["[, {p: 100.00}]", "∅"],
+                ["∅", "∅"],
+            ]
+        );
+        assert_eq!(bad.len(), 2);
+        assert!(bad.iter().all(|bad| bad.cause.contains("DECIMAL(5, 2)")), "{bad:?}");
     }
 
     #[test]

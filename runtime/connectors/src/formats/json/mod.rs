@@ -2,6 +2,7 @@
 
 mod decode;
 mod encode;
+mod text_values;
 
 use arrow::datatypes::SchemaRef;
 use streamkeeper_types::{
