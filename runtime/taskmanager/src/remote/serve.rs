@@ -1,8 +1,11 @@
 //! JobManager after JobManager.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use streamkeeper_jobmanager::metrics::MetricsServer;
@@ -24,7 +27,8 @@ use super::{
 /// the next one is looked for.
 ///
 /// # Errors
-/// When the data port or the one of the metrics cannot be listened on, or a JobManager refuses this process: another version or token.
+/// When the data port or the one of the metrics cannot be listened on, or a JobManager refuses this process: another
+/// version or token.
 pub fn serve(options: &RemoteOptions, prepare: &Prepare, stop: &Arc<AtomicBool>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -50,7 +54,7 @@ pub fn serve(options: &RemoteOptions, prepare: &Prepare, stop: &Arc<AtomicBool>)
     let plane = Arc::new(DataPlane::start(listen, Arc::new(move |failure| breaking.on_failure(failure)))?);
     let (plane, reports, broken, name) = (&plane, &reports, &broken, &name);
     let session = |address| Session { options, prepare, plane, reports, broken, name, address, stop };
-    let mut last_failure: Option<Error> = None;
+    let mut told: HashMap<&String, Error> = HashMap::new();
     let mut in_vain = 0;
     // Where one is lost, the next in the list is the likelier to lead.
     for address in options.job_managers.iter().cycle() {
@@ -62,14 +66,14 @@ pub fn serve(options: &RemoteOptions, prepare: &Prepare, stop: &Arc<AtomicBool>)
             Ok(Outcome::Lost(why)) => {
                 tracing::info!(address, why, "the JobManager is gone; looking for the next");
                 in_vain = 0;
-                last_failure = None;
+                told.clear();
                 continue;
             }
             Err(error) if !is_temporary(&error) => return Err(error),
             // A standby does not listen, and may lead later: only a lasting failure is worth a line.
-            Err(error) if last_failure.as_ref() != Some(&error) => {
+            Err(error) if told.get(address) != Some(&error) => {
                 tracing::warn!(address, %error, "no JobManager yet");
-                last_failure = Some(error);
+                told.insert(address, error);
             }
             Err(_) => {}
         }
