@@ -8,8 +8,8 @@
 
 mod barrier;
 pub mod control;
-pub mod rest;
 mod metrics;
+pub mod rest;
 mod task;
 
 pub use barrier::{Barrier, CheckpointKind, SnapshotFormat};

@@ -14,7 +14,7 @@ fn main() -> Result<()> {
         let value = arguments.next().with_context(|| format!("{flag} needs a value"))?;
         match flag.as_str() {
             "--scenario" => {
-                scenarios = vec![Scenario::from_name(&value).context("scenarios are log, job and cluster")?]
+                scenarios = vec![Scenario::from_name(&value).context("scenarios are log, job and cluster")?];
             }
             "--seed" => {
                 let seed: u64 = value.parse().context("--seed takes a number")?;

@@ -40,8 +40,6 @@ pub enum Omission {
     Deployments,
     /// Tasks go on when their TaskManager has lost its JobManager.
     EndingTasks,
-    /// Nobody takes silence for an end.
-    Silence,
     /// A connection between TaskManagers that breaks is opened anew, and the tasks go on.
     BrokenChannels,
     /// The engine is not told what ran on a TaskManager that is gone.
@@ -69,12 +67,11 @@ impl Omission {
     ];
 
     /// Those that [`crate::cluster_world`] must notice.
-    pub const OF_THE_CLUSTER: [Self; 13] = [
+    pub const OF_THE_CLUSTER: [Self; 12] = [
         Self::LateReports,
         Self::Frames,
         Self::Deployments,
         Self::EndingTasks,
-        Self::Silence,
         Self::BrokenChannels,
         Self::LostTasks,
         Self::CheckingTheReign,

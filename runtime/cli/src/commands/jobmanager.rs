@@ -122,7 +122,9 @@ fn wait_for_leader(
     if leader == own_address(arguments.listen, arguments.advertise.as_deref()) {
         return Ok(Watched::Absent);
     }
-    rpc::watch(&leader, token, tls, SILENCE, stop)
+    rpc::watch(&leader, token, tls, SILENCE, stop, || {
+        eprintln!("standing by: the JobManager at {leader} leads the job")
+    })
 }
 
 /// The REST API of this process, while it leads and while it stands by.

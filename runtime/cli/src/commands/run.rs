@@ -202,7 +202,13 @@ fn default_name() -> String {
 }
 
 /// Tells how the job ended, and what it made.
-pub(super) fn finish(outcome: &JobOutcome, status: &JobStatus, file: &JobFile, end: &End, global: &Global) -> Result<()> {
+pub(super) fn finish(
+    outcome: &JobOutcome,
+    status: &JobStatus,
+    file: &JobFile,
+    end: &End,
+    global: &Global,
+) -> Result<()> {
     let results = results::of(file)?;
     let (word, savepoint) = match outcome {
         JobOutcome::Finished => ("finished", None),

@@ -310,7 +310,7 @@ fn a_rescale_is_waited_for_until_the_job_runs_so_or_is_reverted() {
             (
                 "GET /jobs/a.b/rescales",
                 vec![
-                    list(&[old.clone()]),
+                    list(std::slice::from_ref(&old)),
                     list(&[rescale(20, RescaleState::InProgress)]),
                     list(&[end.clone(), old.clone()]),
                 ],

@@ -213,6 +213,7 @@ mod tests {
                         keys.extend(batch.column(0).as_primitive::<Int64Type>().values());
                     }
                     Arrival::TimedOut => return keys,
+                    Arrival::Failed(error) => panic!("{error}"),
                     Arrival::Element { .. } | Arrival::Opened | Arrival::Woken => {}
                 }
             }
@@ -265,7 +266,7 @@ mod tests {
             assert!(matches!(gate.poll(Duration::ZERO), Arrival::Element { element: Element::Watermark(_), .. }));
         }
         drop(gates);
-        assert_eq!(router.emit(batch(0..1)).unwrap_err().code, Code::Cancelled);
+        assert_eq!(router.emit(batch(0..1)).unwrap_err().code, Code::ConnectionLost);
         assert!(router.receiver_gone());
     }
 

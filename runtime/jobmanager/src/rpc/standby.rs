@@ -25,7 +25,7 @@ pub enum Watched {
 }
 
 /// Listens to the leader at `address` until it is gone (decision 19: at once when the connection is refused or reset, else
-/// after `silence`).
+/// after `silence`). Calls `leads` once it answers.
 ///
 /// # Errors
 /// `PEER_REFUSED` if the leader does not know our token; `OPTION_INVALID` for certificates that are none; when the machine
@@ -36,6 +36,7 @@ pub fn watch(
     tls: Option<&TlsIdentity>,
     silence: Duration,
     stop: &AtomicBool,
+    leads: impl FnOnce(),
 ) -> Result<Watched> {
     let endpoint = endpoint(address, tls)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -55,6 +56,7 @@ pub fn watch(
         };
         let Ok(listening) = timeout(silence, listening).await else { return Ok(Watched::Absent) };
         let Some(mut signs) = listening? else { return Ok(Watched::Absent) };
+        leads();
         let mut heard = Instant::now();
         loop {
             if stop.load(Ordering::SeqCst) {

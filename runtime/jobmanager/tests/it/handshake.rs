@@ -1,7 +1,10 @@
 //! Who is let in by the control plane, over the wire.
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::channel,
+    },
     thread,
     time::Duration,
 };
@@ -156,16 +159,18 @@ fn a_standby_watches_until_the_leader_is_gone_and_never_disturbs_one_that_does_n
     let world = World::new();
     let address = world.managers.address().to_string();
     let stop = AtomicBool::new(false);
-    let error = watch(&address, "wrong", None, LONG, &stop).unwrap_err();
+    let error = watch(&address, "wrong", None, LONG, &stop, || {}).unwrap_err();
     assert!(error.code == Code::PeerRefused && error.cause.contains("token"), "{error}");
     thread::scope(|scope| {
-        let watching = scope.spawn(|| watch(&address, "right", None, LONG, &stop));
+        let (answered, answers) = channel();
+        let watching = scope.spawn(|| watch(&address, "right", None, LONG, &stop, move || answered.send(()).unwrap()));
+        answers.recv().unwrap();
         drop(world);
         assert_eq!(watching.join().unwrap().unwrap(), Watched::Gone);
     });
-    assert_eq!(watch(&address, "right", None, LONG, &stop).unwrap(), Watched::Absent, "refused at once");
+    assert_eq!(watch(&address, "right", None, LONG, &stop, || {}).unwrap(), Watched::Absent, "refused at once");
     let world = World::new();
     stop.store(true, Ordering::SeqCst);
     let address = world.managers.address().to_string();
-    assert_eq!(watch(&address, "right", None, LONG, &stop).unwrap(), Watched::Stopped);
+    assert_eq!(watch(&address, "right", None, LONG, &stop, || {}).unwrap(), Watched::Stopped);
 }

@@ -81,16 +81,14 @@ impl JobManager {
         match &mut self.role {
             Role::Standby { watching: None } => self.look_for_leader(environment),
             Role::Standby { watching: Some((connection, heard)) } => {
-                if now - *heard > SILENCE && environment.shared.omission != Omission::Silence {
+                if now - *heard > SILENCE {
                     environment.close(*connection, self.id);
                     self.lead(environment);
                 }
             }
             Role::Leading(leading) => {
                 for process in leading.members.silent(now) {
-                    if environment.shared.omission != Omission::Silence {
-                        leading.leave(process, self.id, environment);
-                    }
+                    leading.leave(process, self.id, environment);
                 }
                 let listeners = leading.members.connections().chain(leading.watchers.iter().copied());
                 for connection in listeners.collect::<Vec<_>>() {

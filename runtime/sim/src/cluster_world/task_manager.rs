@@ -82,7 +82,7 @@ impl TaskManager {
         environment.after(ALIVE_EVERY, self.id, Happening::Tick);
         let now = environment.clock(self.id);
         let Some(Session { connection, heard }) = self.session else { return self.connect(environment) };
-        if now - heard > SILENCE && environment.shared.omission != Omission::Silence {
+        if now - heard > SILENCE {
             environment.close(connection, self.id);
             return self.lose_session(environment);
         }

@@ -27,6 +27,7 @@ use manager::Manager;
 /// Steps with faults, and the most that a healed job may need.
 const CHAOS: usize = 900;
 const HEALED: usize = 60_000;
+const STARTS_IN_VAIN: u32 = 100;
 
 /// Runs one seed.
 ///
@@ -56,13 +57,15 @@ struct World {
     /// The newest last; earlier ones are zombies that do not know it yet.
     managers: Vec<Manager>,
     instances: u64,
+    /// Starts in vain, one after the other, while nothing disturbs them.
+    in_vain: u32,
     finished: bool,
 }
 
 impl World {
     fn new(seed: u64, omission: Omission) -> Self {
         let shared = Shared::new(seed, omission, Faults { refused: 0.01, lost: 0.01, answer_lost: 0.01 });
-        Self { shared, managers: Vec::new(), instances: 0, finished: false }
+        Self { shared, managers: Vec::new(), instances: 0, in_vain: 0, finished: false }
     }
 
     /// Kills or replaces the JobManager now and then, changes what it has to run on, and asks for savepoints and other
@@ -133,9 +136,14 @@ impl World {
             self.shared.check(whole);
             self.finished = manager.is_ended_in_log();
             self.managers.push(manager);
+            self.in_vain = 0;
             if !self.shared.chaos {
                 self.heal();
             }
+        } else if !self.shared.chaos {
+            self.in_vain += 1;
+            let stuck = self.in_vain > STARTS_IN_VAIN;
+            self.shared.check(if stuck { Err("no JobManager can take the job over".to_owned()) } else { Ok(()) });
         }
     }
 

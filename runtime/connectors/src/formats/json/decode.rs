@@ -277,12 +277,7 @@ mod tests {
         let (rows, bad) = read(&schema, &[lines.join(&b"\n"[..]), b"\n".to_vec()].concat());
         assert_eq!(
             rows,
-            [
-                ["[{p: 12.35}, {p: 0.00}]", "{a: -0.01}"],
-                ["[]", "{a: }"],
-                ["[, {p: 100.00}]", "∅"],
-                ["∅", "∅"],
-            ]
+            [["[{p: 12.35}, {p: 0.00}]", "{a: -0.01}"], ["[]", "{a: }"], ["[, {p: 100.00}]", "∅"], ["∅", "∅"],]
         );
         assert_eq!(bad.len(), 2);
         assert!(bad.iter().all(|bad| bad.cause.contains("DECIMAL(5, 2)")), "{bad:?}");

@@ -54,7 +54,8 @@ pub(super) fn parsed(
             let of_list = |row: usize| record(offsets.partition_point(|offset| *offset as usize <= row) - 1);
             let items = field(item, Arc::clone(list.values()), bad, &of_list)?;
             Arc::new(
-                ListArray::try_new(Arc::clone(item), offsets.clone(), items, nulls).or_code(Code::Internal, internal)?,
+                ListArray::try_new(Arc::clone(item), offsets.clone(), items, nulls)
+                    .or_code(Code::Internal, internal)?,
             )
         }
         DataType::Struct(fields) => Arc::new(row(fields, column.as_struct(), bad, record)?),
@@ -71,12 +72,7 @@ pub(super) fn parsed(
     })
 }
 
-fn row(
-    fields: &Fields,
-    read: &StructArray,
-    bad: &mut BadRows,
-    record: &dyn Fn(usize) -> usize,
-) -> Result<StructArray> {
+fn row(fields: &Fields, read: &StructArray, bad: &mut BadRows, record: &dyn Fn(usize) -> usize) -> Result<StructArray> {
     let columns = fields.iter().zip(read.columns()).map(|(of, column)| field(of, Arc::clone(column), bad, record));
     StructArray::try_new(fields.clone(), columns.collect::<Result<_>>()?, read.nulls().cloned())
         .or_code(Code::Internal, || "a ROW of JSON".into())
@@ -89,9 +85,9 @@ fn field(field: &FieldRef, column: ArrayRef, bad: &mut BadRows, record: &dyn Fn(
     }
     // NOT NULL, but no value: the record is bad, or the ROW around it is NULL. Neither shows what stands here.
     Ok(match column.as_primitive_opt::<Decimal128Type>() {
-        Some(decimals) => Arc::new(
-            Decimal128Array::new(decimals.values().clone(), None).with_data_type(field.data_type().clone()),
-        ),
+        Some(decimals) => {
+            Arc::new(Decimal128Array::new(decimals.values().clone(), None).with_data_type(field.data_type().clone()))
+        }
         None => column,
     })
 }
