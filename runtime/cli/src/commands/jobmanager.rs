@@ -123,7 +123,7 @@ fn wait_for_leader(
         return Ok(Watched::Absent);
     }
     rpc::watch(&leader, token, tls, SILENCE, stop, || {
-        eprintln!("standing by: the JobManager at {leader} leads the job")
+        eprintln!("standing by: the JobManager at {leader} leads the job");
     })
 }
 
